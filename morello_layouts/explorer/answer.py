@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeAlias
 
 from morello_layouts import api
 from morello_layouts.api.code import code
@@ -89,8 +89,16 @@ class LayoutComparison:
         return [at] if self.is_formula and isinstance(at, tuple) else []
 
 
-def _with_layout(first: IndexMap, text: str) -> LayoutComparison:
-    one, other = index_maps(first, text, None, None)
+_Pair: TypeAlias = tuple[IndexMap, IndexMap]
+_Other: TypeAlias = LayoutComparison | _Pair
+"""A formula that is compared already, or a layout that is drawn before it is compared."""
+
+
+def _pair(m: IndexMap, text: str) -> _Pair:
+    return index_maps(m, text, None)
+
+
+def _with_layout(one: IndexMap, other: IndexMap) -> LayoutComparison:
     same = api.are_equivalent(one, other)
     try:
         bitcast = verdict_row("bitcast", api.is_bitcast(one, other))
@@ -150,7 +158,7 @@ def answer(values: Mapping[str, str]) -> dict[str, Any]:
     valid, the other keys are there too: ``source``, ``instruction``, ``arrays``,
     ``array``, ``headline``, ``kind``, ``words``, ``memory``, ``sizes``, ``tpu``, ``notes``, and,
     if the sizes are known, ``formula``, ``proofs``, ``deciders``, ``code``, ``picture``,
-    ``comparisons`` and ``banks``.
+    ``compared`` and ``comparisons``, and ``banks``.
 
     >>> found = answer({"layout": "f32[3,5]{1,0:T(2,2)}"})
     >>> found["formula"]["simplified"], found["errors"]
@@ -165,7 +173,7 @@ def answer(values: Mapping[str, str]) -> dict[str, Any]:
 
 
 def parts(values: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-    """Yield an answer in parts, the slow ones last; each has all errors so far."""
+    """Yield an answer in parts, the slow ones last; if one has errors, it has all so far."""
     try:
         question = Question.of(values)
         subject = subject_of(question)
@@ -180,7 +188,18 @@ def parts(values: Mapping[str, str]) -> Iterator[dict[str, Any]]:
         return
     with _noting(errors, "layout"):
         found["formula"] = _formula(m, subject)
-    yield found | _shown(m, question, subject, errors)
+    others: list[_Other] = []
+    with _noting(errors, "other"):
+        for text in question.others[:EXPLORER_COMPARED]:
+            compare = _with_formula if is_formula(text) else _pair
+            others.append(compare(m, text))
+    yield found | _shown(m, others, question, subject, errors)
+    if others:
+        comparisons = []
+        with _noting(errors, "other"):
+            for one in others:
+                comparisons.append(_with_layout(*one) if isinstance(one, tuple) else one)
+        yield {"comparisons": plain(comparisons), "errors": errors}
     yield {"code": [_code(m, target) for target in TARGETS]}
     proofs = proofs_of(m)
     deciders = {one.decider for one in (proofs.bijective, proofs.injective, proofs.verified)}
@@ -188,21 +207,24 @@ def parts(values: Mapping[str, str]) -> Iterator[dict[str, Any]]:
 
 
 def _shown(
-    m: IndexMap, question: Question, subject: Subject, errors: list[dict[str, Any]]
+    m: IndexMap,
+    others: list[_Other],
+    question: Question,
+    subject: Subject,
+    errors: list[dict[str, Any]],
 ) -> dict[str, Any]:
-    """Return the picture, and what is drawn into it: comparisons, and banks."""
-    comparisons, banks = [], None
-    with _noting(errors, "other"):
-        for text in question.others[:EXPLORER_COMPARED]:
-            compare = _with_formula if is_formula(text) else _with_layout
-            comparisons.append(compare(m, text))
+    """Return the picture, the other layouts in it, and banks."""
+    banks = None
     if question.access.strip():
         with _noting(errors, "access"):
             banks = banks_of(m, question.access.strip())
-    found: dict[str, Any] = {"comparisons": plain(comparisons), "banks": plain(banks)}
+    found: dict[str, Any] = {"banks": plain(banks), "compared": len(others)}
+    marked = [one for one in (*others, banks) if isinstance(one, LayoutComparison | Banks)]
+    dots = tuple(dot for one in marked for dot in one.dots)
     with _noting(errors, "at"):
         at = question.at if subject.is_symbolic else ""
-        found["picture"] = _picture(m, comparisons, banks, at, question)
+        maps = [m, *(one[1] for one in others if isinstance(one, tuple))]
+        found["picture"] = _picture(maps, dots, banks, at, question)
     return found
 
 
@@ -285,22 +307,22 @@ def _attempted(make: Callable[[], str]) -> str:
 
 
 def _picture(
-    m: IndexMap,
-    comparisons: list[LayoutComparison],
+    maps: list[IndexMap],
+    dots: tuple[tuple[int, ...], ...],
     banks: Banks | None,
     at: str,
     question: Question,
 ) -> dict[str, Any]:
     """Return the interactive picture, or why it does not exist."""
-    others = [one for comparison in comparisons for one in comparison.maps[1:]]
-    known, sizes = at_numbers([m, *others], at)
+    m = maps[0]
+    known, sizes = at_numbers(maps, at)
     bits = banks.bits if banks else None if m.element_type is None else m.element_type.bits
     colours = _colours(known[0], bits)
     default = "bank" if banks else next(x for x in (*_USUAL, "offset") if x in colours)
     style = Style(
         colour=question.colour if question.colour in colours else default,
         element_bits=bits,
-        dots=tuple(dot for one in (*comparisons, *([banks] if banks else ())) for dot in one.dots),
+        dots=dots,
         strip=question.room,
     )
     found: dict[str, Any] = {"at": sizes, "colours": colours, "colour": style.colour}

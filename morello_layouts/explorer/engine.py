@@ -46,7 +46,7 @@ def answered(fields: Mapping[str, str]) -> Iterator[str]:
 
 
 def joined(parts: list[str]) -> str:
-    """Return the parts of an answer, which have no key in common, as one.
+    """Return the parts of an answer as one; readers of JSON keep the later of two equal keys.
 
     >>> joined(['{"a":1}', '{"b":2}'])
     '{"a":1,"b":2}'

@@ -527,12 +527,13 @@ def test_two_shardings_say_what_moves_between_them() -> None:
     assert "resharding" not in {row["label"] for row in other}
 
 
-def test_an_answer_comes_in_parts_with_keys_of_their_own() -> None:
+def test_an_answer_comes_in_parts() -> None:
     question = {"layout": "f32[3,5]{1,0:T(2,2)}", "other": "{1,0}"}
     first, *later = parts(question)
-    assert {"source", "formula", "picture", "comparisons"} <= {*first}
-    assert [{*part} for part in later] == [{"code"}, {"proofs", "deciders"}]
-    assert answer(question) == first | later[0] | later[1]
+    assert {"source", "formula", "picture", "compared"} <= {*first}
+    keys = [{"comparisons", "errors"}, {"code"}, {"proofs", "deciders"}]
+    assert [{*part} for part in later] == keys
+    assert answer(question) == first | later[0] | later[1] | later[2]
     assert json.loads(joined([*answered(question)])) == asked(question["layout"], other="{1,0}")
 
 

@@ -323,7 +323,12 @@ function memoryOf(answer) {
     + "first. Recipe: the steps to this order; the result is row-major.", rows(list));
 }
 
-const LATER = { proofs: proofOf, code: codeOf }; // the cards whose parts of the answer come later
+function comparisonsOf({ comparisons }) {
+  return node("div", { class: "stack", id: "comparisons" }, ...comparisons.map(comparisonOf));
+}
+
+// The cards whose parts of the answer come later.
+const LATER = { comparisons: comparisonsOf, proofs: proofOf, code: codeOf };
 
 // The whole answer, in the order of the page.
 function parts(answer, choose) {
@@ -336,7 +341,8 @@ function parts(answer, choose) {
   return [
     answer.picture ? pictureOf(answer, choose) : titleOf(answer),
     arraysOf(answer, choose),
-    ...(answer.comparisons || []).map(comparisonOf),
+    answer.comparisons ? comparisonsOf(answer)
+      : answer.compared ? waiting("comparisons", "Comparison") : null,
     answer.banks ? banksOf(answer.banks) : null,
     notes,
     answer.formula ? pair([formulaOf(answer.formula, panelOf(answer))],
