@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import peer_tasks
 import pytest
 from formats import FORMATS, Format
 from layout_peers import (
@@ -77,14 +78,35 @@ def test_versions_of_the_prose_are_those_that_ran() -> None:
     """By the line above the table of formats, and for tinygrad by the simplifier's table."""
     table = (PAGE.parent / "simplifier.md").read_text(encoding="utf-8")
     page = " ".join(PAGE.read_text(encoding="utf-8").split())
-    ran = dict(re.findall(r"([a-z-]+) (\d[\w.]+)(?=[,.] )", part("formats").split("\n\n")[0] + " "))
+    heads = part("formats").split("\n\n")[0] + " " + tasks()[0] + " "
+    ran = dict(re.findall(r"([a-z-]+) (\d[\w.]+)(?=[,.] )", heads))
     ran |= dict(re.findall(r"\| (tinygrad) ([\d.]+) \|", table))
     said = dict(re.findall(r"Run: `?([a-z-]+)`? (\d[\w.]*\w)", page))
-    assert set(said) >= {"tensor-layouts", "apache-tvm", "islpy", "tinygrad", "einops"}
+    assert set(said) >= {"tensor-layouts", "apache-tvm", "islpy", "tinygrad", "einops", "triton"}
     assert {name: version for name, version in said.items() if name in ran} == {
         name: ran[name] for name in said if name in ran
     }
     assert set(said) - set(ran) <= {"oneDNN"}
+
+
+def tasks() -> list[str]:
+    """The lines that peer_tasks.py wrote: versions, an empty one, and two tables."""
+    page = PAGE.read_text(encoding="utf-8")
+    made = re.search(r"<!-- begin tasks: .*? -->\n(.*?)\n<!-- end tasks", page, re.DOTALL)
+    assert made
+    return made[1].splitlines()
+
+
+def test_the_page_has_the_tasks_and_systems_of_the_script() -> None:
+    head, _, *rows = (line[2:-2].split(" | ") for line in tasks()[2:])
+    assert head[1:] == list(peer_tasks.SYSTEMS)
+    said = [row[0] for row in rows[: len(peer_tasks.TASKS)]]
+    assert said == list(peer_tasks.TASKS.values())
+
+
+def test_our_column_of_the_tasks() -> None:
+    ours = peer_tasks.ours()
+    assert {peer_tasks.answer(ours, name) for name in peer_tasks.TASKS if name != "C"} == {"yes"}
 
 
 @each_row("one", FORMATS, ids=lambda one: one.slug)
