@@ -267,7 +267,7 @@ def best_swizzle(
             "a swizzle is best for accesses of a tile",
             'give for example (64, 64), 16, ["row.b128", "ldmatrix"]',
         )
-    return best_swizzle_of(sizes, as_int(bits, "bits", 1, 1024), given)
+    return best_swizzle_of(sizes, _whole_bytes(bits), given)
 
 
 def register_relayout(
@@ -389,7 +389,7 @@ def _with_dims(m: IndexMap) -> IndexMap:
 def _bits(m: IndexMap, bits: int | None) -> int:
     """Return the bits of an element, from the layout or the argument."""
     if bits is not None:
-        return as_int(bits, "bits", 1, 1024, why="an element has at least one bit")
+        return _whole_bytes(bits)
     if m.element_type is None:
         raise LayoutError(
             f"{m.source or m.shape} names no element type",
@@ -397,6 +397,17 @@ def _bits(m: IndexMap, bits: int | None) -> int:
             "give bits=16, the bits of an element",
         )
     return m.element_type.bits
+
+
+def _whole_bytes(bits: int) -> int:
+    found = as_int(bits, "bits", 1, 1024, why="an element has at least one bit")
+    if found > 8 and found % 8:
+        raise UnsupportedError(
+            f"bits: expected a multiple of 8 from 8 on, got {found}",
+            "lanes ask for bytes, which elements of other widths would share",
+            f"give {found + -found % 8}, the bits between two elements",
+        )
+    return found
 
 
 def _place(m: IndexMap, at: Sequence[int] | None) -> tuple[int, ...] | None:

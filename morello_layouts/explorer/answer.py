@@ -194,12 +194,11 @@ def parts(values: Mapping[str, str]) -> Iterator[dict[str, Any]]:
             compare = _with_formula if is_formula(text) else _pair
             others.append(compare(m, text))
     yield found | _shown(m, others, question, subject, errors)
-    if others:
-        comparisons = []
-        with _noting(errors, "other"):
-            for one in others:
-                comparisons.append(_with_layout(*one) if isinstance(one, tuple) else one)
-        yield {"comparisons": plain(comparisons), "errors": errors}
+    comparisons = []
+    with _noting(errors, "other"):
+        for one in others:
+            comparisons.append(_with_layout(*one) if isinstance(one, tuple) else one)
+    yield {"comparisons": plain(comparisons), "errors": errors}
     yield {"code": [_code(m, target) for target in TARGETS]}
     proofs = proofs_of(m)
     deciders = {one.decider for one in (proofs.bijective, proofs.injective, proofs.verified)}

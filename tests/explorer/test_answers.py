@@ -23,6 +23,7 @@ from morello_layouts.explorer.subject import (
     parse_sizes,
 )
 from morello_layouts.limits import EXPLORER_TEXT
+from morello_layouts.maps.names import renamed
 from morello_layouts.picture.picture import size_of
 from tests.support.presets import PRESETS
 from tests.support.tables import each_row
@@ -45,8 +46,8 @@ def test_every_preset_is_answered_in_every_part(preset: Any) -> None:
     found = asked(**preset["question"])
     assert found["errors"] == []
     m = ml.index_map(question.layout, _shape(question.shape), assuming=question.assuming or None)
-    assert found["formula"]["simplified"] == str(m.form)
-    assert found["formula"]["reference"] == str(m.reference_form)
+    assert found["formula"]["simplified"] == str(renamed(m.form, m.names))
+    assert found["formula"]["reference"] == str(renamed(m.reference_form, m.names))
     assert len(found["formula"]["derivation"]) == len(m.derivation)
     assert found["words"]
     assert found["memory"]
@@ -232,7 +233,7 @@ def test_a_formula_that_is_right() -> None:
         (comparison,) = found["comparisons"]
         assert (comparison["sign"], comparison["is_formula"]) == ("=", True), formula
         assert comparison["verdict"].startswith("equivalent")
-        assert texts(comparison["rows"])["layout"] == str(m.form)
+        assert texts(comparison["rows"])["layout"] == str(renamed(m.form, m.names))
         assert comparison["text"] == formula.strip()
         assert len(found["picture"]["panels"]) == 1
         assert "dots" not in found["picture"]["markup"]

@@ -12,6 +12,7 @@ import pytest
 import morello_layouts as ml
 from morello_layouts.explorer.server import Server
 from morello_layouts.explorer.worker import Worker
+from morello_layouts.maps.names import renamed
 from tests.explorer.page import CHROMEDRIVER, CHROMIUM, PATIENCE, Page
 from tests.support.presets import PRESETS
 
@@ -56,7 +57,7 @@ def test_layouts_of_every_notation(page: Page) -> None:
         page.type("layout", text)
         title = str(ml.parse(text)).replace(" ", "")
         page.until(lambda title=title: page.text("#answer h2").replace(" ", "") == title)
-        page.shows(str(m.form))
+        page.shows(str(renamed(m.form, m.names)))
         assert "formulasverified" in page.text("#proofs .rows")
         assert page.text("#code code") == ml.code(m, "c", function=True)
         assert page.all("#picture g.cell")
@@ -226,12 +227,12 @@ def test_terms_and_steps_show_their_numbers_in_the_cells(page: Page) -> None:
 @pytest.mark.slow
 def test_every_slice_can_be_shown(page: Page) -> None:
     page.open(layout="NHWC", shape="2x3x4x5")
-    assert "d0 = 0, d1 = 1" in page.text("#picture")
+    assert "n = 0, c = 1" in page.text("#picture")
     page.script(
         "const e = document.getElementById('slice'); e.value = 4;"
         "e.dispatchEvent(new Event('change', { bubbles: true }))"
     )
-    page.until(lambda: "d0 = 1, d1 = 2" in page.text("#picture"))
+    page.until(lambda: "n = 1, c = 2" in page.text("#picture"))
     assert "slice=4" in page.driver.current_url
     page.put("layout", "NCHW")
     page.until(lambda: "d0 = 0, d1 = 1" in page.text("#picture"))

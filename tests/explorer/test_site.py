@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import morello_layouts as ml
+from morello_layouts.maps.names import renamed
 from morello_layouts.notations import parse_shape
 from tests.explorer.page import CHROMEDRIVER, CHROMIUM, Page
 from tests.explorer.static_server import serving
@@ -55,7 +56,7 @@ def test_layouts_of_every_notation(page: Page) -> None:
     for text, shape in LAYOUTS:
         page.put("shape", shape).put("layout", text)
         m = ml.index_map(text, parse_shape(shape) if shape else None)
-        page.shows(str(m.form))
+        page.shows(str(renamed(m.form, m.names)))
         page.until(lambda: page.text("#proofs .rows"))
         page.until(lambda m=m: page.text("#code code") == ml.code(m, "c", function=True))
         assert page.all("#picture g.cell")

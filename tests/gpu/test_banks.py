@@ -211,6 +211,7 @@ def test_a_formula_holds_at_every_pitch(bits: int, vector: int) -> None:
         (("f32[8,8]", None), {}, "expected the name of an access or a function"),
         (("(8,8):(8,1)", "row"), {}, "names no element type"),
         (("f32[8,8]", "row"), {"bits": 0}, "expected an integer from 1 to 1024"),
+        (("f32[8,8]", "row"), {"bits": 12}, "expected a multiple of 8 from 8 on, got 12"),
         (("f32[8,8]", "row.b16"), {}, "expected a multiple of 32 bits, got 16"),
         (("f32[8,8]{0,1}", "row.b128"), {}, "are not one vector"),
         (("f32[8,9]", "row.b128"), {}, "are not one vector"),
