@@ -143,7 +143,6 @@ def arrays_of(value: Arrays | IndexMap) -> Iterable[tuple[tuple[int, ...], Layou
 
 
 def _one_array(layout: LayoutLike) -> Layout | IndexMap:
-    """Return the layout of the only array."""
     value = parsed(layout)
     found = list(islice(arrays_of(value), 2))
     if len(found) == 1 and found[0][0] == ():

@@ -106,14 +106,13 @@ def loops(
     _require_coordinates(tiles, space)
     _require_fields(body, space)
     which = _which(of, space)
-    is_physical = order == "physical"
-    turned = falling(space, which) if is_physical else frozenset()
-    digits = Digits.of(space, turned).tiled(tiles).refined()
-    digits = digits.unswizzled(which) if is_physical else digits
-    digits = digits.named([*space.size_names, *found])
-    if is_physical:
+    taken = [*space.size_names, *found]
+    if order == "physical":
+        digits = Digits.of(space, falling(space, which)).tiled(tiles).refined().unswizzled(which)
+        digits = digits.named(taken)
         axes = physical(digits, digits.forms[which])
     else:
+        digits = Digits.of(space).tiled(tiles).refined().named(taken)
         axes = named(digits, as_names(order, "order"))
     return LoopNest(space, digits, axes, edges, body)
 

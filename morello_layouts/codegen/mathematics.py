@@ -215,7 +215,6 @@ class LatexLanguage(Language):
 
 
 def _latex(form: AffineExpr) -> str:
-    """Return an expression, sums with a factor multiplied out."""
     return latex(_without_groups(form))
 
 

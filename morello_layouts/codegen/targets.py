@@ -53,7 +53,6 @@ class _CPrinter(Printer):
 
 
 def _c_type(kind: IntType | None) -> str:
-    """Return the type of a number, or of a condition."""
     return "bool" if kind is None else f"{'' if kind.signed else 'u'}int{kind.bits}_t"
 
 

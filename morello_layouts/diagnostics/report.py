@@ -284,7 +284,6 @@ def _tile(x: int, y: int, height: int, filled: tuple[float, float], dense: float
 
 
 def _ellipsis(x: int, y: int) -> str:
-    """Return the mark for tiles that are left out."""
     return f'<text x="{x}" y="{y}" text-anchor="middle" fill="currentColor">…</text>'
 
 

@@ -121,15 +121,7 @@ def report_of(
     names: Sequence[str] | str | None = None,
 ) -> ArrayReport:
     """Return the report on one array; arguments as of ``explain``, which also proves."""
-    # Words are about sizes that are numbers, formulas about any.
-    numbers = tuple(n for n in shape or () if isinstance(n, int))
-    has_numbers = shape is not None and len(numbers) == len(shape)
-    if isinstance(layout, IndexMap):
-        words = _description_of(layout)
-    else:
-        words = describe(layout, numbers if has_numbers else None)
-        element = layout.element
-        words = replace(words, word=word_of(words, None if element is None else element.bits))
+    words = _words_of(layout, shape)
     if shape is None and needs_shape(layout):
         return ArrayReport((), words, notes=(_NO_SHAPE,))
     try:
@@ -153,6 +145,17 @@ def report_of(
         m.warnings,
         _document_steps(layout, m) if derivation and isinstance(layout, Layout) else (),
     )
+
+
+def _words_of(layout: Layout | IndexMap, shape: Shape | None) -> Description:
+    """Return a layout in words, which are about sizes that are numbers; formulas about any."""
+    if isinstance(layout, IndexMap):
+        return _description_of(layout)
+    numbers = tuple(n for n in shape or () if isinstance(n, int))
+    has_numbers = shape is not None and len(numbers) == len(shape)
+    words = describe(layout, numbers if has_numbers else None)
+    element = layout.element
+    return replace(words, word=word_of(words, None if element is None else element.bits))
 
 
 def _on_tpu(layout: Layout | IndexMap, words: Description) -> TpuFacts | None:

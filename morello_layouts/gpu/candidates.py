@@ -65,7 +65,6 @@ class Candidate(ABC):
         return None
 
     def _strides(self) -> str:
-        """Return shape and strides in CuTe's notation."""
         sizes = (*self.shape[:-1], self.pitch)
         strides = [prod(sizes[k:]) for k in range(1, len(sizes))] + [1]
         return f"({','.join(map(str, self.shape))}):({','.join(map(str, strides))})"
@@ -289,7 +288,6 @@ class Linear(Candidate):
 
 
 def _masked(source: str, bits: int) -> str:
-    """Return the low bits of a number in C."""
     return f"({f'({source})' if ' ' in source else source} & {(1 << bits) - 1})"
 
 
@@ -299,7 +297,6 @@ def _shifted(source: str, bits: int) -> str:
 
 
 def _pad(shape: Sequence[int], pitch: int) -> list[Step]:
-    """Return the step that pads rows, if they are padded."""
     return [] if pitch == shape[-1] else [Pad((*shape[:-1], pitch))]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from morello_layouts.indexing.domain import Constraint
@@ -50,14 +51,7 @@ class _Reader(Reader):
             source.need(">")
         ends = [(0, n - 1) for n in (*(dims or ()), *ranges)]
         if dims is None and names:
-            if source.at >= len(source.text.rstrip()):
-                ends_of = ", ".join(f"{name} in [0, 7]" for name in names[:3])
-                fix = f"write for example , domain: {ends_of} at the end, or give dims=(8,)"
-                self.refuse("expected ', domain:', found the end of the text", source.at, fix)
-            source.need(",")
-            source.need(_DOMAIN)
-            source.need(":")
-            ends = [self._bounds(name, k > 0) for k, name in enumerate(names)]
+            ends = self._domain(names)
         elif len(ends) != len(names):
             wanted = f"{len(names)} size{'' if len(names) == 1 else 's'} for {', '.join(names[:9])}"
             fix = "give dims=(…) for the names in parentheses, ranges=(…) for those in brackets"
@@ -81,6 +75,17 @@ class _Reader(Reader):
                 self.refuse(f"the name {name} appears twice", name.start, "rename one of them")
             self.inner[str(name)] = f"{kind}{k}"
         return found
+
+    def _domain(self, names: Sequence[Token]) -> list[tuple[int, int]]:
+        source = self.source
+        if source.at >= len(source.text.rstrip()):
+            ends_of = ", ".join(f"{name} in [0, 7]" for name in names[:3])
+            fix = f"write for example , domain: {ends_of} at the end, or give dims=(8,)"
+            self.refuse("expected ', domain:', found the end of the text", source.at, fix)
+        source.need(",")
+        source.need(_DOMAIN)
+        source.need(":")
+        return [self._bounds(name, k > 0) for k, name in enumerate(names)]
 
     def _bounds(self, name: Token, is_later: bool) -> tuple[int, int]:
         """Read the bounds of a variable, which stand in the order of the variables."""

@@ -134,7 +134,6 @@ class IndexingMap(Displayed):
         return IndexingMap.of(dims, ranges, (), results, constraints)
 
     def _with(self, domain: Domain, results: Iterable[Expr] | None = None) -> IndexingMap:
-        """Return the map over another domain."""
 
         def bounded(kind: str, group: tuple[Variable, ...]) -> tuple[Variable, ...]:
             ends = (domain.bounds[f"{kind}{k}"] for k in range(len(group)))

@@ -256,7 +256,6 @@ def memory_form(m: AnIndexMap) -> AffineExpr:
 
 
 def _number(base: Any) -> Int:
-    """Return a base as a number, or as a symbol."""
     number = whole(base)
     if number is not None:
         return number

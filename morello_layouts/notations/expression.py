@@ -111,7 +111,6 @@ def _parameters(source: Source) -> list[str]:
 
 
 def _results(source: Source, reader: ExpressionReader) -> list[AffineExpr]:
-    """Read one expression, or several in brackets."""
     if source.take("["):
         return source.series(reader.read, "]", least=1, trailing=True)
     if source.text.startswith("(", source.at) and _is_tuple(source.text, source.at):

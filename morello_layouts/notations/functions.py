@@ -56,7 +56,6 @@ coordinates
 
 
 def _parameters(function: Callable[..., Any], name: str) -> tuple[str, ...]:
-    """Return the names of the parameters without defaults."""
     try:
         given = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -73,7 +72,6 @@ def _parameters(function: Callable[..., Any], name: str) -> tuple[str, ...]:
 
 
 def _form(value: Any, name: str) -> AffineExpr:
-    """Return a result as a form."""
     form = _operand(value)
     if form is None:
         raise LayoutError(

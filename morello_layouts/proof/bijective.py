@@ -369,7 +369,6 @@ def _has_equal_columns(values: Any) -> bool:
 
 
 def _values(m: AffineMap) -> Any:
-    """Return the map's values, one column for each coordinate in row-major order."""
     shape = known(m.sizes)
     at = np.indices(shape).reshape(len(shape), prod(shape))
     given = m(*at) if shape else m()

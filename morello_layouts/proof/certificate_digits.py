@@ -180,7 +180,6 @@ def _missing_digits(world: _Search, dividend: Any, s: Any) -> dict[str, str] | N
         for v in world.names.keys() - world.sizes.keys()
         if any(v in m for m in rest)
     }
-    text = _Texts(world)
     in_order = sorted(factors.items(), key=lambda x: (_weight(x[1]), x[0]), reverse=True)
     is_named = world.first == "sums" and len(factors) > 1 and min(factors).startswith("d")
     for v, factor in [] if is_named else in_order:
@@ -197,6 +196,11 @@ def _missing_digits(world: _Search, dividend: Any, s: Any) -> dict[str, str] | N
         if not world.is_nonnegative(plus(plus(by, ONE, -1), world.high[v], -1)):
             return _split(world, v, by)
     left_over = {m: c for m, c in dividend.items() if factors.keys() & set(m) or m in rest}
+    return _named_sum(world, left_over, s, factors)
+
+
+def _named_sum(world: _Search, left_over: Any, s: Any, factors: Any) -> dict[str, str] | None:
+    """Return a name for what is left of a sum, or digits of the name that it has."""
     shared = gcd(*left_over.values(), *s.values())
     form = {m: c // shared for m, c in left_over.items()}
     known = next((v for v, known, _ in world.definitions if known == form), None)
@@ -210,6 +214,7 @@ def _missing_digits(world: _Search, dividend: Any, s: Any) -> dict[str, str] | N
     _, whole, *_ = world.ways(form)
     end = plus(_largest(world, whole), ONE)
     name = f"{min(factors)[0]}_{len(world.definitions)}"
+    text = _Texts(world)
     return {"name": name, "is": text(form), "below": text(end)}
 
 

@@ -124,7 +124,6 @@ def read_constraint(constraint: isl.Constraint, parameters: Parameters) -> Fact 
 
 
 def _quotient(function: isl.Aff, parameters: Parameters) -> AffineExpr | None:
-    """Return the floor of a rational function of the parameters."""
     nested = range(function.dim(isl.dim_type.div))
     if any(_coefficient(function, isl.dim_type.div, k) for k in nested):
         return None
@@ -154,7 +153,6 @@ def _positive(number: Int) -> Int:
 
 
 def _sides(form: AffineExpr) -> tuple[AffineExpr, AffineExpr]:
-    """Return the positive terms and the negated negative ones, so that no side has a minus."""
     monomials = form.const.terms if isinstance(form.const, SizeExpr) else (((), form.const),)
     added: Int = 0
     taken: Int = 0

@@ -79,7 +79,6 @@ def _counted_equal(a: AnyMap, b: AnyMap) -> Proof | None:
 
 
 def _offsets(m: AnyMap, places: list[tuple[int, ...]]) -> list[Any]:
-    """Return the offset at each coordinate, or several numbers if the map gives several."""
     at: Any = [Column(line) for line in zip(*places, strict=True)]
     if isinstance(m, IndexMap):
         return filled(offset_of(m.recipe, at, 0), len(places)) if places else []

@@ -222,7 +222,6 @@ class _Library:
 
 
 def _in_c(name: str) -> str:
-    """Return a name in C: ``basic_set_list_get_at`` of ``BasicSetList.get_at``."""
     words = re.sub("(?<=[a-z])(?=[A-Z])", "_", name.replace(".", "_")).lower()
     return words.replace("context", "ctx")
 

@@ -38,7 +38,6 @@ def has_named_tiles(m: IndexMap | AffineMap) -> bool:
 
 
 def _by_recipe(m: IndexMap) -> AffineExpr:
-    """Return the offset that the recipe gives, simplified."""
     at = coordinate_variables(m.recipe.shape)
     return canonicalize(offset_of(m.recipe, at, AffineExpr((), 0)))
 

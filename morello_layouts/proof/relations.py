@@ -270,7 +270,6 @@ def _space(visits: Visits, context: isl.Context) -> Space:
 
 
 def _box(sizes: Mapping[str, Int]) -> list[AffineExpr]:
-    """Return forms that are at least 0 in a box."""
     found = []
     for name, n in sizes.items():
         x = variable(name)
@@ -279,7 +278,6 @@ def _box(sizes: Mapping[str, Int]) -> list[AffineExpr]:
 
 
 def _where(forms: Sequence[AffineExpr], space: Space) -> isl.Set:
-    """Return the points at which forms are at least 0."""
     found = space.domain
     for form in forms:
         found = found.intersect(at_least(value_of_form(form, space).function, 0))

@@ -445,7 +445,6 @@ def _floors(atoms: Iterable[Atom]) -> Iterator[Floor]:
 
 
 def _numbers(floor: Floor) -> tuple[list[tuple[Atom, int]], int, int]:
-    """Return terms, constant and divisor of a floor without symbolic sizes."""
     const, divisor, *factors = known((floor.const, floor.divisor, *(c for _, c in floor.terms)))
     atoms = (atom for atom, _ in floor.terms)
     return list(zip(atoms, factors, strict=True)), const, divisor

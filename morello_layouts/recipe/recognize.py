@@ -400,7 +400,6 @@ def _steps(shape: Shape, digits: Sequence[_Axes], sizes: Sequence[Int | None]) -
 
 
 def _splits(dims: Sequence[_Axes]) -> list[Step]:
-    """Return the splits into digits, the innermost first."""
     splits: list[Step] = []
     for level in range(max(map(len, dims), default=0) - 1):
         tiles: list[Int | None] = []

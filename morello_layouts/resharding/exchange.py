@@ -257,7 +257,6 @@ def exchange(source: Sharding, target: Sharding, shape: Sequence[Int]) -> Exchan
 
 
 def _digits(mesh: Mesh) -> dict[str, tuple[int, int]]:
-    """Return the size and the stride of each axis of a mesh."""
     sizes = known(mesh.sizes)
     return {name: (sizes[k], prod(sizes[k + 1 :])) for k, name in enumerate(mesh.names)}
 

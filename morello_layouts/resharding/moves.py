@@ -151,7 +151,6 @@ class LocalBuffer:
 
     @cached_property
     def _tops(self) -> list[tuple[int, int]]:
-        """The largest unit of each dimension, and its stride."""
         chains = (self.chains or ())[: len(self.recipe.shape)]
         ends = (known((chain[0].unit, chain[0].stride)) if chain else (1, 0) for chain in chains)
         return [(unit, stride) for unit, stride in ends]

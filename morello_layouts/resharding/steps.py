@@ -268,7 +268,6 @@ def _file(verdict: str, body: Sequence[str]) -> str:
 
 
 def _mesh_lines(name: str, end: End) -> Iterator[str]:
-    """Yield the line of a mesh; its devices are numbered as ``jax.devices()`` has them."""
     ids, count = end.sharding.mesh.ids, known((end.sharding.mesh.count,))[0]
     devices = f"[[{', '.join(map(str, ids))}]]" if ids else f"[:{count}]"
     axes = [*end.axes.values()] or [Axis("all", ((1, 1),))]
@@ -281,14 +280,12 @@ def _tuple(items: Sequence[object]) -> str:
 
 
 def _names(end: End) -> Names:
-    """Return the names of the axes that cut each dimension."""
     return tuple(
         tuple(end.axes[x.axis].name for x in cut if x.axis is not None) for cut in end.cuts
     )
 
 
 def _spec(end: End, shape: Sequence[int]) -> str:
-    """Return a sharding as a PartitionSpec."""
     if not is_even(end, shape):
         raise UnsupportedError(
             f"{end.sharding.mesh}: the parts are not equal blocks, one for each device",

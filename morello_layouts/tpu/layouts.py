@@ -282,7 +282,6 @@ def _best_pair(sizes: Sequence[int], kind: Packing) -> tuple[int, int]:
 
 
 def _of_one_dimension(element_type: str, sizes: tuple[int, ...], kind: Packing) -> XlaShape:
-    """Return the layout of an array of at most one dimension; a scalar takes the smallest tile."""
     register = LANES * kind.per_word
     shortest = min(2 * register, _LARGEST_TILE) if kind.is_old else register
     longest = 2 * _LARGEST_TILE if kind.bits == 2 else _LARGEST_TILE

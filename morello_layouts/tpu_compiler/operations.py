@@ -70,7 +70,6 @@ def signature_of(equation: Any) -> str:
 
 
 def _equations(jaxpr: Any, times: int, around: str) -> Iterator[tuple[Any, int, str]]:
-    """Return each equation, how often it runs, and its place in the source."""
     for equation in jaxpr.eqns:
         source = _source(equation) or around
         yield equation, times, source
@@ -90,7 +89,6 @@ def _source(equation: Any) -> str:
 
 
 def _nested(values: Any) -> Iterator[Any]:
-    """Return the jaxprs among the parameters of an equation."""
     for value in values:
         if isinstance(value, tuple | list):
             yield from _nested(value)
@@ -171,28 +169,39 @@ _NETWORK: Final = 32  # elements that a network of comparisons sorts
 _SITES: Final = 6  # operations of one kind that are changed, the costliest first
 
 
-def _costliest(found: list[Site]) -> list[Site]:
-    def cost(site: Site) -> int:
-        elements: int = sum(prod(a.shape) for a in (*site.operands, *site.results))
-        return -site.times * elements
+Change: TypeAlias = Callable[..., Sequence[Any]]
+"""From an equation and its operands to its results, computed in another way."""
 
-    return sorted(found, key=cost)[:_SITES]
+
+def _kind(
+    name: str, primitives: Sequence[str], change: Callable[[Site], tuple[str, Change] | None]
+) -> Callable[[Program], Iterator[Candidate]]:
+    """Return a kind of candidates, from what to write at a site and the function that does it."""
+
+    def cost(pair: tuple[Site, tuple[str, Change]]) -> int:
+        elements: int = sum(prod(a.shape) for a in (*pair[0].operands, *pair[0].results))
+        return -pair[0].times * elements
+
+    def candidates(program: Program) -> Iterator[Candidate]:
+        found = [(site, what) for site in sites(program, *primitives) if (what := change(site))]
+        for site, (words, by) in sorted(found, key=cost)[:_SITES]:
+            apply = partial(replaced, signature=site.signature, by=by)
+            yield Candidate(name, words, where_of(site), apply)
+
+    return candidates
 
 
 def _types(site: Site) -> str:
     return " and ".join(a.str_short() for a in site.operands[:2])
 
 
-def swapped_products(program: Program) -> Iterator[Candidate]:
-    """Products of matrices with their operands in the other order."""
-    for site in _costliest(sites(program, "dot_general")):
-        yield Candidate(
-            "operand order",
-            "write the product the other way round, b.T @ a.T, and transpose the result: "
-            f"jnp.einsum with the operands exchanged, for {_types(site)}",
-            where_of(site),
-            partial(replaced, signature=site.signature, by=swapped_dot),
-        )
+def _swapped_product(site: Site) -> tuple[str, Change]:
+    """Write a product of matrices with its operands in the other order."""
+    words = (
+        "write the product the other way round, b.T @ a.T, and transpose the result: "
+        f"jnp.einsum with the operands exchanged, for {_types(site)}"
+    )
+    return words, swapped_dot
 
 
 def swapped_dot(equation: Any, a: Any, b: Any) -> Sequence[Any]:
@@ -212,21 +221,14 @@ def swapped_dot(equation: Any, a: Any, b: Any) -> Sequence[Any]:
     return [lax.transpose(found, order)]
 
 
-def summed_products(program: Program) -> Iterator[Candidate]:
-    """Products of small matrices as sums of products of numbers."""
-    small = [
-        site
-        for site in sites(program, "dot_general")
-        if 1 <= _terms(site.equation, *site.operands) <= _SUMS
-    ]
-    for site in _costliest(small):
-        yield Candidate(
-            "product as sums",
-            "write the product of small matrices as sums, sum(a[..., :, k, None] * b[..., k, None, "
-            f":] for k in range({_terms(site.equation, *site.operands)})), for {_types(site)}",
-            where_of(site),
-            partial(replaced, signature=site.signature, by=summed_dot),
-        )
+def _summed_product(site: Site) -> tuple[str, Change] | None:
+    """Write a product of small matrices as a sum of products of numbers."""
+    terms = _terms(site.equation, *site.operands)
+    words = (
+        "write the product of small matrices as sums, sum(a[..., :, k, None] * b[..., k, None, "
+        f":] for k in range({terms})), for {_types(site)}"
+    )
+    return (words, summed_dot) if 1 <= terms <= _SUMS else None
 
 
 def _terms(equation: Any, a: Any, _b: Any) -> int:
@@ -256,20 +258,14 @@ def summed_dot(equation: Any, a: Any, b: Any) -> Sequence[Any]:
     return [total]
 
 
-def sorting_networks(program: Program) -> Iterator[Candidate]:
-    """Sorts of few elements as comparisons of whole arrays."""
-    for site in _costliest([s for s in sites(program, "sort") if 1 < _sorted(s) <= _NETWORK]):
-        yield Candidate(
-            "sorting network",
-            f"sort the {_sorted(site)} elements by a network: compare and exchange neighbours, "
-            "whole arrays at a time, with jnp.where",
-            where_of(site),
-            partial(replaced, signature=site.signature, by=network_sort),
-        )
-
-
-def _sorted(site: Site) -> int:
-    return int(site.operands[0].shape[site.equation.params["dimension"]])
+def _sorting_network(site: Site) -> tuple[str, Change] | None:
+    """Sort few elements by comparisons of whole arrays."""
+    size = int(site.operands[0].shape[site.equation.params["dimension"]])
+    words = (
+        f"sort the {size} elements by a network: compare and exchange neighbours, "
+        "whole arrays at a time, with jnp.where"
+    )
+    return (words, network_sort) if 1 < size <= _NETWORK else None
 
 
 def network_sort(equation: Any, *operands: Any) -> Sequence[Any]:
@@ -305,20 +301,15 @@ def _is_less(a: Sequence[Any], b: Sequence[Any]) -> Any:
     return less
 
 
-def moved_sorts(program: Program) -> Iterator[Candidate]:
-    """Sorts along a short last dimension with that dimension first, so that a long one is last."""
-    for site in _costliest(sites(program, "sort", "cumsum", "cummax", "reduce_precision")):
-        shape = site.operands[0].shape
-        axis = site.equation.params.get("dimension", site.equation.params.get("axis"))
-        if axis is None or axis != len(shape) - 1 or len(shape) < 2 or shape[axis] >= 128:
-            continue
-        yield Candidate(
-            "long dimension last",
-            f"move dimension {axis} of size {shape[axis]} to the front before the "
-            f"{site.equation.primitive.name}, and back after it",
-            where_of(site),
-            partial(replaced, signature=site.signature, by=moved_first),
-        )
+def _moved_sort(site: Site) -> tuple[str, Change] | None:
+    """Sort along a short last dimension with that dimension first, so that a long one is last."""
+    shape, parameters = site.operands[0].shape, site.equation.params
+    axis = parameters.get("dimension", parameters.get("axis"))
+    if axis is None or axis != len(shape) - 1 or len(shape) < 2 or shape[axis] >= 128:
+        return None
+    name = site.equation.primitive.name
+    words = f"move dimension {axis} of size {shape[axis]} to the front before the {name}, and back"
+    return f"{words} after it", moved_first
 
 
 def moved_first(equation: Any, *operands: Any) -> Sequence[Any]:
@@ -333,20 +324,17 @@ def moved_first(equation: Any, *operands: Any) -> Sequence[Any]:
     return [jnp.moveaxis(x, 0, axis) for x in results]
 
 
-def blocked_scans(program: Program) -> Iterator[Candidate]:
-    """Scans over blocks of steps, whose stacked arrays are flat: a step's own part is small."""
-    for site in _costliest([s for s in sites(program, "scan") if _worth_blocks(s.equation)]):
-        length = site.equation.params["length"]
-        block = _block(length)
-        if block is None:
-            continue
-        yield Candidate(
-            "scan in blocks",
-            f"scan over {length // block:,} blocks of {block} steps, an inner scan over the steps "
-            "of each, with what it reads and stacks flat, (blocks, elements of a block)",
-            where_of(site),
-            partial(replaced, signature=site.signature, by=_blocked(block)),
-        )
+def _blocked_scan(site: Site) -> tuple[str, Change] | None:
+    """Scan over blocks of steps, whose stacked arrays are flat: a step's own part is small."""
+    length = site.equation.params["length"]
+    block = _block(length)
+    if block is None or not _worth_blocks(site.equation):
+        return None
+    words = (
+        f"scan over {length // block:,} blocks of {block} steps, an inner scan over the steps "
+        "of each, with what it reads and stacks flat, (blocks, elements of a block)"
+    )
+    return words, _blocked(block)
 
 
 def _worth_blocks(equation: Any) -> bool:
@@ -404,16 +392,11 @@ def _blocked(block: int) -> Any:
     return scan
 
 
-def unrolled_scans(program: Program) -> Iterator[Candidate]:
-    """Scans of several steps at a time, with fewer passes over what they carry."""
-    for site in _costliest([s for s in sites(program, "scan") if s.equation.params["length"] > 8]):
-        if site.equation.params["unroll"] == 1:
-            yield Candidate(
-                "scan unrolled",
-                f"unroll=4 in the scan of {site.equation.params['length']:,} steps",
-                where_of(site),
-                partial(replaced, signature=site.signature, by=_unrolled),
-            )
+def _unrolled_scan(site: Site) -> tuple[str, Change] | None:
+    """Scan several steps at a time, with fewer passes over what they carry."""
+    length, unroll = site.equation.params["length"], site.equation.params["unroll"]
+    words = f"unroll=4 in the scan of {length:,} steps"
+    return (words, _unrolled) if length > 8 and unroll == 1 else None
 
 
 def _unrolled(equation: Any, *operands: Any) -> Sequence[Any]:
@@ -430,11 +413,11 @@ def where_of(site: Site) -> str:
 
 
 OPERATION_KINDS: Final = (
-    summed_products,
-    sorting_networks,
-    blocked_scans,
-    moved_sorts,
-    swapped_products,
-    unrolled_scans,
+    _kind("product as sums", ("dot_general",), _summed_product),
+    _kind("sorting network", ("sort",), _sorting_network),
+    _kind("scan in blocks", ("scan",), _blocked_scan),
+    _kind("long dimension last", ("sort", "cumsum", "cummax", "reduce_precision"), _moved_sort),
+    _kind("operand order", ("dot_general",), _swapped_product),
+    _kind("scan unrolled", ("scan",), _unrolled_scan),
 )
 """Each gives candidates that change operations."""

@@ -294,7 +294,6 @@ def guarded(trace: Callable[[], Any], name: str) -> Any:
 
 
 def _abstract(mesh: Any) -> Any:
-    """Return a mesh without devices."""
     import jax
 
     if isinstance(mesh, Mapping):

@@ -92,7 +92,6 @@ def digits_of_form(form: AffineExpr, shape: Sequence[Int]) -> Digits | None:
 
 
 def _digits_along(dim: int, size: Int, floors: Mapping[int, Int]) -> Iterator[AxisDigit]:
-    """The digits of a dimension whose sum is that of floors."""
     units = sorted(floors)
     for unit, end in zip_longest(units, units[1:]):
         stride = sum((c * (unit // u) for u, c in floors.items() if u <= unit), 0)
@@ -101,7 +100,6 @@ def _digits_along(dim: int, size: Int, floors: Mapping[int, Int]) -> Iterator[Ax
 
 
 def _by_stride(one: AxisDigit, other: AxisDigit) -> int:
-    """Compare digits: the larger stride first."""
     if is_nonnegative(other.stride - one.stride - 1):
         return 1
     return -1 if is_nonnegative(one.stride - other.stride - 1) else 0

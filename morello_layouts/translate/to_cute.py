@@ -120,7 +120,6 @@ def _swizzles(recipe: Recipe, xors: Iterable[Xor]) -> list[Swizzle] | None:
 
 
 def _exponent(n: Int) -> int | None:
-    """The k of 2^k; None for other sizes."""
     return n.bit_length() - 1 if isinstance(n, int) and n.bit_count() == 1 else None
 
 

@@ -112,10 +112,11 @@ def test_changes_change_the_function() -> None:
     """Each kind leaves the operation that it replaces nowhere, not even in loops and calls."""
     program = trace(nested, ("f32[4,4]", "f32[4,4]"))
     assert len(sites(program, "dot_general")) == 1
-    (candidate,) = operations.summed_products(program)
+    summed, unrolled_scans = operations.OPERATION_KINDS[0], operations.OPERATION_KINDS[-1]
+    (candidate,) = summed(program)
     assert sites(candidate.apply(program), "dot_general") == []
     assert candidate.where.startswith("dot_general to float32[4,4] at test_changes.py:")
-    unrolled = next(operations.unrolled_scans(trace(scanned, ("f32[64,3,3]", "f32[3,3]"))))
+    unrolled = next(unrolled_scans(trace(scanned, ("f32[64,3,3]", "f32[3,3]"))))
     assert "scan of 64 steps" in unrolled.change
 
 

@@ -393,7 +393,6 @@ def _order(keys: Sequence[int]) -> list[int]:
 
 
 def _prefixes(layout: CuteLayout) -> list[Any]:
-    """The products of the sizes before each one."""
     return list(accumulate((n for n, _ in layout.leaves), times, initial=Static(1)))
 
 

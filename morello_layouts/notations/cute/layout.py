@@ -262,7 +262,6 @@ class CuteLayout(Layout):
 
 
 def _number(value: Any) -> Any:
-    """A size as a plain int, or as the name that it is."""
     return int(value) if isinstance(value, int) else value
 
 

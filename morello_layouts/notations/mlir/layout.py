@@ -250,7 +250,6 @@ class MlirPack(CoordinateLayout):
 
     @property
     def _tiles(self) -> tuple[tuple[int, Int], ...]:
-        """Pairs of a dimension and its tile's size."""
         return tuple(zip(self.inner_dims_pos, self.inner_tiles, strict=True))
 
     def packed_shape(self, shape: Sequence[Int]) -> tuple[Int, ...]:

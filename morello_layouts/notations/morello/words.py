@@ -22,7 +22,6 @@ _MOST_NAMES = 4  # dimensions up to this rank have names of their own
 
 
 def _headline(layout: MorelloLayout) -> str:
-    """The layout in a few words."""
     if str(layout) == "NHWC":
         return "NHWC: the channels, dimension 1, vary fastest"
     kinds = [type(phys) for _, phys in layout.phys_dims]
@@ -40,7 +39,6 @@ def _headline(layout: MorelloLayout) -> str:
 def _axes(
     layout: MorelloLayout, dims: Mapping[int, Dimension], shape: Sequence[int] | None
 ) -> tuple[MemoryAxis, ...]:
-    """The axes in memory, most major first."""
     named = list(dims)
     phys_dims = tuple((named.index(dim), phys) for dim, phys in layout.phys_dims)
     sizes = _smallest_sizes(layout, dims) if shape is None else tuple(shape)
@@ -58,7 +56,6 @@ def _smallest_sizes(layout: MorelloLayout, dims: Mapping[int, Dimension]) -> tup
 def _parts(
     layout: MorelloLayout, dims: Mapping[int, Dimension], sizes: Sequence[int] | None
 ) -> list[Part]:
-    """Each physical dimension, outermost first, and how many are contiguous."""
     parts: list[Part] = []
     within = dict.fromkeys(dims, 1)
     last = len(layout.phys_dims) - 1

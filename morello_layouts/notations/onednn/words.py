@@ -26,7 +26,6 @@ def describe(layout: OnednnLayout, shape: Sequence[int] | None = None) -> Descri
 
 
 def _headline(layout: OnednnLayout) -> str:
-    """The layout in a few words."""
     names = {} if "a" in layout.letters else NAMES
     words = [names.get(letter, letter) for letter in layout.letters]
     if not layout.blocks:

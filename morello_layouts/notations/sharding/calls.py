@@ -209,7 +209,6 @@ def _size(value: Any) -> Int:
 
 
 def _flat(value: Any) -> tuple[int, ...]:
-    """The numbers in nested brackets, in their order."""
     found, left = list[int](), [value]
     while left:
         each = left.pop()

@@ -103,7 +103,6 @@ class HloSharding(Placement):
         return mesh, tuple(tuple(names[run] for run in runs if run.tile == k) for k in dims)
 
     def _listed(self, order: Sequence[int]) -> Iterator[int]:
-        """Yield the devices in the order of the tiles."""
         steps = [prod(self.reshape[k + 1 :]) for k in order]
         for at in product(*(range(self.reshape[k]) for k in order)):
             yield sum(x * step for x, step in zip(at, steps, strict=True))

@@ -163,7 +163,6 @@ def _within(ref: Ref, parts: Sequence[tuple[Ref, Int]]) -> Iterator[tuple[Ref, I
 
 
 def _entry(dim: Sequence[Ref]) -> str:
-    """The axes of a dimension as JAX prints them."""
     names = [repr(ref.axis) for ref in dim]
     if len(names) > 1:
         return f"({', '.join(names)})"

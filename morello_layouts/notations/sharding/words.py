@@ -70,7 +70,6 @@ def _parts(
 
 
 def _level(digit: Digit) -> str:
-    """A level of a cut in words."""
     blocks = f"{digit.count} blocks of {digit.block}"
     if not digit.axes:
         return f"{blocks}, of which a device has a part each"

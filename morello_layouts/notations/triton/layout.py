@@ -115,7 +115,6 @@ def _element_bits(element_type: str) -> int:
 
 
 def _lines(encoding: Encoding, shape: tuple[int, ...]) -> str:
-    """A linear layout as Triton's tools print it."""
     lines = []
     for name, vectors in encoding.fields:
         bits = [f"{name}={1 << k} -> ({', '.join(map(str, v))})" for k, v in enumerate(vectors)]
@@ -139,7 +138,6 @@ def _recipe(encoding: Encoding, shape: tuple[int, ...]) -> Recipe:
 
 
 def _powers(shape: Sequence[Int]) -> tuple[int, ...]:
-    """The sizes as numbers."""
     sizes = known(tuple(shape))
     for k, n in enumerate(sizes):
         if n.bit_count() != 1:

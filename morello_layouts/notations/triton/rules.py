@@ -143,7 +143,6 @@ def _blocks(e: Encoding, rank: int) -> Vectors:
 
 
 def _row_major(rank: int) -> list[int]:
-    """The order of dimensions of a row-major matrix, the fastest first."""
     return list(range(rank))[::-1]
 
 
@@ -331,7 +330,6 @@ def _linear(e: Encoding, shape: list[int]) -> Bases:
 
 
 def _part(e: Encoding, shape: list[int]) -> list[int]:
-    """The shape of one block's part."""
     counts = extents(_blocks(e, len(shape)), len(shape))
     return [max(1, n // count) for n, count in zip(shape, counts, strict=True)]
 

@@ -275,7 +275,6 @@ def tile_levels(layout: XlaLayout, dims: Sequence[Dimension]) -> tuple[TileLevel
 
 
 def _recipe(layout: XlaLayout, dims: Sequence[Dimension]) -> Recipe:
-    """The steps of the tiles that words explain."""
     tiles = layout.tiles[:NESTED_TILES]
     return lowering.recipe(sizes_in(dims), layout.major_to_minor, tiles, 1)
 
