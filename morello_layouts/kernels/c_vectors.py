@@ -66,7 +66,8 @@ def head_text(body: str) -> str:
 _ABOUT: Final = {
     "zip": "Interleave {rows} rows of {width} bytes, whose places are levels, into one run.",
     "unzip": "Distribute one run over {rows} rows of {width} bytes, whose places are levels.",
-    "transpose": "Transpose each 16 bytes of {rows} units to {rows} rows, whose places are levels.",
+    "transpose": "Transpose each 16 bytes of {rows} units to {rows} rows, whose places are levels,\n"
+    "   and which are lines of the target if they go past the caches.",
     "across": "Transpose 16 bytes of each row to {rows} rows of {width}, whose places are levels.",
 }
 
@@ -108,13 +109,14 @@ class Helper(NamedTuple):
             return text.replace("SIZE", str(self.element)).replace("WIDTH", str(self.width))
         transposes = self.kind in ("transpose", "across")
         body = self._transpose() if transposes else self._interleave()
-        row = " size_t row," if transposes else ""
+        row = {"transpose": " size_t row, int past,", "across": " size_t row,"}.get(self.kind, "")
         about = _ABOUT[self.kind].format(rows=self.rows, width=self.width)
         head = (
             f"/* {about} */\n"
             f"RELAYOUT_INLINE void {self.name}(\n    unsigned char *t, const unsigned char *s,"
             f"{row}\n    {_PARAMETERS})\n{{\n"
         )
+        head += "    (void)past;\n" if self.kind == "transpose" else ""
         vector = self._merged(body) if self.merges else self._rounds(body)
         return f"{head}{vector}#else\n{body.scalar}#endif\n}}\n"
 
@@ -181,7 +183,10 @@ class Helper(NamedTuple):
                 f"const vector {low} = RELAYOUT_LOW({pair}), {high} = RELAYOUT_HIGH({pair});"
             )
         stores = enumerate(body.stores)
-        inner += _flow([f"memcpy(t + {at}, &a{rounds}_{r}, RELAYOUT_WIDTH);" for r, at in stores])
+        write = "memcpy({}, &{}, RELAYOUT_WIDTH);"
+        if kind == "transpose" and width == CACHE_LINE:
+            write = "RELAYOUT_WRITE({}, {}, past);"
+        inner += _flow([write.format(f"t + {at}", f"a{rounds}_{r}") for r, at in stores])
         kept = "#undef RELAYOUT_WIDTH\n#undef RELAYOUT_LOW\n#undef RELAYOUT_HIGH\n"
         return (
             "\n".join(text) + f"\n{_vector_type(element, 'RELAYOUT_WIDTH')}"
@@ -389,7 +394,7 @@ def transposition_lines(micro: Transposition, hoist: Hoist = str) -> list[str]:
         heads.append(("group", groups, f"{width // micro.element} rows"))
         at, group = f"{at} + group * {width}", f" + group * {size}"
     places = _levels(micro.target, hoist)
-    call = f"{helpers_of(micro)[-1].name}({at}, units{group}, {width}, {places});"
+    call = f"{helpers_of(micro)[-1].name}({at}, units{group}, {width}, 0, {places});"
     last = sum(count > 1 for count, _ in levels)
     return [
         f"/* {micro.rows} rows of {micro.columns} columns, by way of a staging buffer. */",

@@ -49,6 +49,10 @@ typedef long long relayout_s64 __attribute__((vector_size(RELAYOUT_VECTOR)));
 #define RELAYOUT_STREAM(t, v) memcpy((t), &(v), RELAYOUT_VECTOR)
 #endif
 
+/* A store of a vector, past the caches or into them. */
+#define RELAYOUT_WRITE(t, v, past) \
+    do { if (past) RELAYOUT_STREAM(t, v); else memcpy((t), &(v), RELAYOUT_WIDTH); } while (0)
+
 /* Non-temporal stores end before the function does. */
 #if RELAYOUT_VECTOR > 0 && defined(__SSE2__)
 #define RELAYOUT_FENCE() __builtin_ia32_sfence()
@@ -227,24 +231,16 @@ RELAYOUT_CALLED void relayout_put(unsigned char *t, const unsigned char *s, size
     relayout_part(t + end, s + end, n - end);
 }
 
-/* Continue a run of a target beyond the caches by n bytes of a line. What does not fill a line of
-   the target is kept for the next call, unless this is the last. */
+/* Continue a run of a target beyond the caches by n bytes of a line, which lies after the line before
+   it. What does not fill a line of the target is left to the next call, unless this is the last. */
 RELAYOUT_INLINE void relayout_join(
-    unsigned char *t, const unsigned char *s, size_t n, unsigned char *kept, int first, int last)
+    unsigned char *t, const unsigned char *s, size_t n, int first, int last)
 {
-    _Alignas(64) unsigned char line[128];
     const size_t past = (uintptr_t)t % 64, from = first ? past : 0, end = past + n;
-    if (past == 0 && n == 64) {
-        relayout_line(t, s);
-        return;
-    }
-    if (!first) memcpy(line, kept, 64);
-    memcpy(line + past, s, 64);
-    t -= past;
-    if (from == 0 && end >= 64) relayout_line(t, line);
-    else relayout_part(t + from, line + from, RELAYOUT_LEAST(end, 64) - from);
-    if (!last) memcpy(kept, line + 64, 64);
-    else if (end > 64) relayout_part(t + 64, line + 64, end - 64);
+    t -= past, s -= past;
+    if (from == 0 && end >= 64) relayout_line(t, s);
+    else relayout_part(t + from, s + from, RELAYOUT_LEAST(end, 64) - from);
+    if (last && end > 64) relayout_part(t + 64, s + 64, end - 64);
 }
 
 /* Fill with padding: items of n bytes, one after the other. */

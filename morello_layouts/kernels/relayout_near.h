@@ -27,8 +27,12 @@ RELAYOUT_INLINE void relayout_near_SIZE_WIDTH(
                 if (RELAYOUT_PLACES(row) * 4 < unit * 3) {
                     const size_t x = RELAYOUT_LEAST(x0, columns - line);
                     const unsigned char *from[unit];
-                    for (size_t i = 0; i < unit; i++) from[i] = s + (y + i) * row + x * SIZE;
-                    relayout_tile_SIZE(t + x * column + y * SIZE, column, from, 0, 4);
+                    for (size_t i = 0; i < unit; i++) from[i] = s + (y + i) * row;
+                    _Alignas(64) unsigned char stage[4 * across * 64];
+                    relayout_tile_SIZE(stage, from, x * SIZE);
+                    for (size_t k = 0; k < line; k += across)
+                        relayout_transpose_SIZE_64(
+                            t + (x + k) * column + y * SIZE, stage + k * 64, 64, 0, across, column, 1, 0, 0);
                     continue;
                 }
 #endif

@@ -9,8 +9,8 @@ RELAYOUT_INLINE void relayout_turn_SIZE(
     size_t columns, size_t cn0, size_t cs0, size_t cn1, size_t cs1, size_t cs2,
     size_t first, size_t end)
 {
-    enum { unit = 64 / SIZE, most = SIZE == 1 ? 1 << 18 : 1 << 17 };
-    _Alignas(64) unsigned char tile[unit * 64], part[unit * 64], kept[most];
+    enum { unit = 64 / SIZE, across = 16 / SIZE, most = SIZE == 1 ? 1 << 18 : 1 << 17 };
+    _Alignas(64) unsigned char stage[unit * 64], tile[unit * 128], part[unit * 64], kept[most];
     if (rows == 0 || columns == 0) return; /* and their levels may be 0 too */
     const int dense = rows >= unit && rows * SIZE <= 512 && cn0 == 0 && cs0 == rows * SIZE;
     const int even = !dense && (cs0 | cs1 | cs2) % 64 == 0 && (uintptr_t)t % SIZE == 0;
@@ -48,16 +48,32 @@ RELAYOUT_INLINE void relayout_turn_SIZE(
             const unsigned char *const *ahead = soon;
             for (size_t c = x0; c < x1; c += unit) {
                 const size_t x = columns < unit ? 0 : RELAYOUT_LEAST(c, columns - unit);
-                unsigned char *to = dense ? kept + (x - left) * cs0 + y * SIZE : tile;
-                relayout_tile_SIZE(to, dense ? cs0 : 64, row, x * SIZE, pieces);
-                for (size_t i = 0; i < unit; i++) {
+                const int whole = RELAYOUT_VECTOR == 64 && even && cn0 == 0 && y1 - y0 == unit
+                                  && x == c && c + unit <= x1;
+                unsigned char *to = dense ? kept + (x - left) * cs0 + y * SIZE : tile + 64;
+                const size_t step = dense || whole ? cs0 : 128;
+                if (whole) to = t + x * cs0 + y * SIZE;
+                for (size_t i = 0; i < unit && !dense && !even && y0 > 0; i++)
+                    if (x + i >= c) memcpy(tile + i * 128, kept + (x + i - x0) * 64, 64);
+                relayout_tile_SIZE(stage, row, x * SIZE);
+                for (size_t k = 0; k < pieces * across; k += across) {
+                    for (size_t i = 0; i < across && whole && line < lines; i++) {
+                        RELAYOUT_SOON(*ahead + line++ * 64);
+                        if (line == lines) line = 0, ahead++;
+                    }
+                    if (whole) relayout_transpose_SIZE_64(
+                        to + k * step, stage + k * 64, 64, 1, across, step, 1, 0, 0);
+                    else relayout_transpose_SIZE_64(
+                        to + k * step, stage + k * 64, 64, 0, across, step, 1, 0, 0);
+                }
+                for (size_t i = 0; i < unit && !whole; i++) {
                     if (line < lines) RELAYOUT_SOON(*ahead + line++ * 64);
                     if (line == lines) line = 0, ahead += lines > 0;
                     if (dense || x + i < c || x + i >= x1) continue;
                     unsigned char *run = t + RELAYOUT_PLACE(x + i, cn0, cs0, cn1, cs1, cs2);
-                    relayout_join(
-                        run + y0 * SIZE, tile + i * 64, (y1 - y0) * SIZE,
-                        kept + (x + i - x0) * 64, y0 == 0, y1 == rows);
+                    const unsigned char *full = tile + i * 128 + 64;
+                    if (!even) memcpy(kept + (x + i - x0) * 64, full, 64);
+                    relayout_join(run + y0 * SIZE, full, (y1 - y0) * SIZE, y0 == 0, y1 == rows);
                 }
             }
         }
