@@ -66,8 +66,8 @@ def head_text(body: str) -> str:
 _ABOUT: Final = {
     "zip": "Interleave {rows} rows of {width} bytes, whose places are levels, into one run.",
     "unzip": "Distribute one run over {rows} rows of {width} bytes, whose places are levels.",
-    "transpose": "Transpose each 16 bytes of {rows} units to {rows} rows, whose places are levels,\n"
-    "   and which are lines of the target if they go past the caches.",
+    "transpose": "Transpose each 16 bytes of {rows} units to {rows} rows, whose places are\n"
+    "   levels, and which are lines of the target if they go past the caches.",
     "across": "Transpose 16 bytes of each row to {rows} rows of {width}, whose places are levels.",
 }
 
