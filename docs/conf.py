@@ -66,12 +66,15 @@ nitpick_ignore_regex = [
         "py:class",
         r"morello_layouts\.(.*\.[A-Z]|hlo\.module\.Scope|diagnostics\.buffers\.Buffer)",
     ),
-    ("py:class", r"morello_layouts\.gpu\.(candidates\.Candidate|relayouts\.Matrices)"),
+    (
+        "py:class",
+        r"morello_layouts\.gpu\.(access\.Numbering|candidates\.Candidate|relayouts\.Matrices)",
+    ),
     ("py:class", r"morello_layouts\.loop_nests\.(space\.Space|axes\.Digits|tree\.Walk)"),
     ("py:class", r"morello_layouts\.kernels\.build\.RawFunction"),
     (
         "py:class",
-        r"(morello_layouts\.resharding\.)?(exchange\.Exchange|formulas\.Formulas|steps\.Step)|Traffic",
+        r"(morello_layouts\.resharding\.)?(exchange\.Exchange|counts\.Formulas|steps\.Step)|Traffic",
     ),
     (
         "py:class",
@@ -82,7 +85,7 @@ nitpick_ignore_regex = [
         "py:class",
         r"morello_layouts\.(indexing\.expressions|kernels\.build|loop_nests\.\w+|maps\.modes)\.\w+",
     ),
-    ("py:class", r"morello_layouts\.(recipe\.steps|resharding\.(exchange|formulas|steps))\.\w+"),
+    ("py:class", r"morello_layouts\.(recipe\.steps|resharding\.(exchange|steps))\.\w+"),
     ("py:(class|exc)", "Array|Edges|ExchangeError|Expr|Mapped|Several|Traffic|Unit"),
 ]
 

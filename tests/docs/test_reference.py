@@ -93,6 +93,14 @@ def test_every_public_name_is_in_the_reference() -> None:
     assert not missing, "add them to the page of their theme in docs/reference"
 
 
+def test_every_function_is_in_the_table_of_tasks_once() -> None:
+    table = (DOCS / "reference" / "index.md").read_text(encoding="utf-8")
+    calls = re.findall(r"^\|[^|]+\|([^|]+)\| \[", table, re.MULTILINE)
+    said = re.findall(r"`(\w+)`", " ".join(calls))
+    functions = [name for name in ml.__all__ if inspect.isfunction(getattr(ml, name))]
+    assert sorted(said) == sorted([*functions, "exercises"])
+
+
 def test_the_reference_names_what_exists_and_once() -> None:
     for name in ENTRIES:
         named(name)  # raises if there is none
