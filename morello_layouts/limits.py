@@ -380,6 +380,12 @@ MAP_TEXT: Final = 2000
 LAYOUT_TEXT: Final = 40_000
 """Characters of a layout's text, which may be a tuple of many arrays: about half a second."""
 
+REPAIRED_TEXT: Final = 200
+"""Characters of a wrong text for which a right one is sought: longer ones are pasted, not typed."""
+
+REPAIRS: Final = 120
+"""Texts that are tried in place of a wrong one."""
+
 FORMULA_TEXT: Final = 1000
 """Characters of text that is read a second time, as a formula, if it is not a layout."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from morello_layouts import notations
 from morello_layouts.api.arguments import Shape
-from morello_layouts.api.formulas import Bound, form_of
+from morello_layouts.api.formulas import Bounds, form_of
 from morello_layouts.api.layouts import LayoutLike, index_map
 from morello_layouts.checks import shown
 from morello_layouts.codegen import Formulas, Target, print_formulas
@@ -55,9 +55,9 @@ Simplified: TypeAlias = Literal["readable", "cheapest"]
 
 def code(
     of: Formulable | Several,
-    *given: Target | str | Shape | Mapping[Any, tuple[Bound, Bound]] | None,
+    *given: Target | str | Shape | Mapping[Any, Any] | None,
     target: Target | str | None = None,
-    bounds: Mapping[Any, tuple[Bound, Bound]] | None = None,
+    bounds: Bounds | None = None,
     shape: Shape | None = None,
     simplified: Simplified = "readable",
     shift: bool = False,
@@ -165,7 +165,7 @@ def _by_kind(given: Sequence[Any], target: Any, bounds: Any, shape: Any) -> Sequ
 
 def formulas_of(
     of: Formulable,
-    bounds: Mapping[Any, tuple[Bound, Bound]] | None = None,
+    bounds: Bounds | None = None,
     *,
     shape: Shape | None = None,
     name: str | None = None,
@@ -187,9 +187,7 @@ def formulas_of(
     return found if name is None else replace(found, name=name)
 
 
-def joined(
-    several: Several, bounds: Mapping[Any, tuple[Bound, Bound]] | None, shape: Shape | None
-) -> Formulas:
+def joined(several: Several, bounds: Bounds | None, shape: Shape | None) -> Formulas:
     """Return the formulas of several values as those of one function."""
     if not isinstance(several, Mapping):
         several = {f"offset{k}": one for k, one in enumerate(several)}
@@ -231,7 +229,7 @@ def _ranges(results: Sequence[tuple[str, AffineExpr]]) -> str:
 
 def _of_layout_or_expression(
     of: LayoutLike | sympy.Expr,
-    bounds: Mapping[Any, tuple[Bound, Bound]] | None,
+    bounds: Bounds | None,
     shape: Shape | None,
 ) -> Formulas:
     if isinstance(of, str) and bounds is None:
@@ -381,7 +379,8 @@ def _offset(inverse: Inverse) -> Var:
     return Var("p", Interval(0, inverse.size - 1))
 
 
-def _of_expression(expr: Any, bounds: Mapping[Any, tuple[Bound, Bound]]) -> Formulas:
+def _of_expression(expr: Any, bounds: Bounds) -> Formulas:
+    bounds = notations.parse_bounds(bounds) if isinstance(bounds, str) else bounds
     form = form_of(expr, bounds)
     # The order of the bounds, then others by name; sizes are not variables.
     known = {var.name: var for key in bounds for var in form_of(key, bounds).variables()}

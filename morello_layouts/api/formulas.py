@@ -37,11 +37,12 @@ if TYPE_CHECKING:
     import sympy
 
 Bound: TypeAlias = "Int | str | sympy.Expr | None"
+Bounds: TypeAlias = "Mapping[Any, tuple[Bound, Bound] | range | int | str] | str"
 
 
 def simplify(
     expr: sympy.Expr | str,
-    bounds: Mapping[Any, tuple[Bound, Bound]] | None = None,
+    bounds: Bounds | None = None,
     *,
     target: Literal["readable", "cheapest"] = "readable",
     cost: CostModel = OPERATIONS,
@@ -54,6 +55,7 @@ def simplify(
         bounds: for each symbol or name the smallest and largest value, both included; None for
             no bound. An end may be a size, as text or SymPy: ``{"j": (0, "N - 1")}``. Symbols
             without an entry have the bounds of their SymPy assumptions. Sizes are positive symbols.
+            A size alone means from 0 on, ``{"i": 32}``. Or a text: ``"0<=i<32, j in range(N)"``.
         target: ``"readable"`` writes digits as a reference formula does; ``"cheapest"`` has the
             fewest operations.
         cost: the cost of each operation, for ``"cheapest"``.
@@ -97,8 +99,10 @@ def _symbols(expr: sympy.Expr | str | int) -> dict[str, sympy.Symbol]:
     return symbols
 
 
-def form_of(expr: sympy.Expr | str, bounds: Mapping[Any, tuple[Bound, Bound]]) -> AffineExpr:
+def form_of(expr: sympy.Expr | str, bounds: Bounds) -> AffineExpr:
     """Return an expression as the simplifier's own form; arguments as of :func:`simplify`."""
+    if isinstance(bounds, str):
+        bounds = notations.parse_bounds(bounds)
     require_type(bounds, Mapping, "bounds", 'give for example bounds={"i": (0, 7)}')
     intervals = {str(name): _interval(name, ends) for name, ends in bounds.items()}
     # Names in the bounds of others are sizes, of at least 1 if they have no bounds of their own.
@@ -122,9 +126,11 @@ def form_of(expr: sympy.Expr | str, bounds: Mapping[Any, tuple[Bound, Bound]]) -
     return promote_to_sizes(form, sizes)
 
 
-def _interval(name: object, ends: tuple[Bound, Bound] | range) -> Interval:
+def _interval(name: object, ends: tuple[Bound, Bound] | range | int | str) -> Interval:
     if isinstance(ends, range) and ends.step == 1:
         ends = (ends.start, ends.stop - 1)
+    if isinstance(ends, int | str):
+        ends = (0, notations.parse_number(str(ends)) - 1)
     if not isinstance(ends, tuple | list) or len(ends) != 2:
         raise LayoutError(
             f"bounds of {name}: expected a pair, got {ends!r}",

@@ -33,7 +33,7 @@ from morello_layouts.cli.terminal import (
 from morello_layouts.codegen import TARGETS
 from morello_layouts.errors import LayoutError
 from morello_layouts.explanations.rows import Row, section_lines
-from morello_layouts.expr import cheapest as cheapest_form, readable
+from morello_layouts.expr import Interval, cheapest as cheapest_form, readable
 from morello_layouts.expr.simplify import Derivation
 from morello_layouts.kernels import KERNEL_TARGETS
 from morello_layouts.notations import parse_bounds
@@ -104,12 +104,21 @@ def code(
         of = m.inverse if inverse else m
     else:
         _refuse_for_expressions(inverse, shape, assuming, names)
-    intervals = None if bounds is None else parse_bounds(bounds)
+    intervals = None if bounds is None else _intervals(bounds)
     simplified: Simplified = "cheapest" if cheapest else "readable"
     found = code_of(of, target, intervals, simplified=simplified, **options)
     facts = {"text": text, "target": target, "code": found}
     print_result(found, facts, output=output, as_json=as_json)
     return Status.DONE
+
+
+def _intervals(bounds: str) -> dict[str, Interval]:
+    """Read bounds; say which of them a smallest value would make stronger."""
+    found = parse_bounds(bounds)
+    for name, interval in found.items():
+        if interval.lo is None and interval.hi is not None:
+            print_error(f"{name} may be negative: 0<={name}<={interval.hi} says more")
+    return found
 
 
 def _refuse_for_expressions(inverse: bool, *others: Any) -> None:
@@ -278,14 +287,14 @@ In Python: simplify.
     "--bounds",
     metavar="i=0..31,j=0..31",
     default="",
-    help="Smallest and largest values, inclusive.",
+    help="Values of variables: 0..31 with both ends, 0<=i<32, range(32), or a size: i=32.",
 )
 @click.option("--cheapest", is_flag=True, help="Fewest operations, instead of the most readable.")
 @click.option("--derivation", is_flag=True, help="Show each rule that fired.")
 @json_option
 def simplify(expr: str, bounds: str, cheapest: bool, derivation: bool, as_json: bool) -> Status:
     """Simplify the index expression EXPR of + - * // %, floor(a/b) and Mod(a, b)."""
-    intervals = parse_bounds(bounds)
+    intervals = _intervals(bounds)
     form = form_of(expr, intervals)
     steps = Derivation.of(form, readable)
     simplified = str(cheapest_form(form) if cheapest else steps.end)

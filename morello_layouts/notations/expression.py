@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from morello_layouts.checks import shown
 from morello_layouts.description import listed
@@ -16,7 +16,7 @@ from morello_layouts.expr.conversions import as_number, promote_to_sizes
 from morello_layouts.expr.sizes import Int
 from morello_layouts.limits import MAP_TEXT
 from morello_layouts.notations.expression_reader import PYTHON, ExpressionReader
-from morello_layouts.notations.grammar import NAME, Source, Syntax, Terminal, at_part, integer
+from morello_layouts.notations.grammar import NAME, Source, Syntax, Terminal, integer
 
 _SYNTAX = Syntax(
     form="an expression is made of integers, names, + - * // % << >> & ^ |, "
@@ -31,15 +31,6 @@ _FUNCTION = Syntax(
 )
 _CALL: Final = Terminal(
     "T.index_map(…)", r"(tvm\.)?(T\.|tirx?\.)?(index_map|IndexMap\.from_func)\s*\("
-)
-
-_BOUNDS: Final = tuple(
-    re.compile(pattern, re.ASCII | re.DOTALL)
-    for pattern in (
-        r"\s*(?P<name>[A-Za-z_]\w*)\s*=(?P<lo>.*?)\.\.(?P<hi>.*)",
-        r"(?P<lo>[^<]+)(?P<more><=?)\s*(?P<name>[A-Za-z_]\w*)\s*(?P<less><=?)(?P<hi>[^<]+)",
-        r"\s*(?P<name>[A-Za-z_]\w*)\s*(=|in\b)\s*range\((?P<lo>)(?P<less>)(?P<hi>.+)\)\s*",
-    )
 )
 
 
@@ -156,50 +147,6 @@ def parse_number(text: str) -> Int:
             position=0,
         )
     return number
-
-
-def parse_bounds(text: str) -> dict[str, Interval]:
-    """Parse inclusive bounds such as ``i=0..31,j=-4..4,k=0..N-1``; an end may be left out.
-
-    ``0 <= i < 32`` and ``i in range(32)`` mean ``i=0..31``.
-
-    >>> parse_bounds("i=0..31, n=1..")
-    {'i': Interval(lo=0, hi=31), 'n': Interval(lo=1, hi=None)}
-    """
-    bounds: dict[str, Interval] = {}
-    position = 0
-    for part in text.split(",") if text.strip() else ():
-        match = next((found for each in _BOUNDS if (found := each.fullmatch(part))), None)
-        if match is None:
-            raise ParseError(
-                f"a bound: expected name=low..high, got {part.strip()!r}",
-                "a bound is a name and the smallest and largest value, both included",
-                "write i=0..31, or 0<=i<32",
-                text=text,
-                position=position,
-            )
-        given = match.groupdict()
-        lo, hi = (_end(match, side, text, position) for side in ("lo", "hi"))
-        lo = lo + 1 if given.get("more") == "<" else 0 if given.get("less") == "" else lo
-        hi = hi - 1 if given.get("less") in ("<", "") else hi
-        if isinstance(lo, int) and isinstance(hi, int) and hi < lo:
-            raise ParseError(
-                f"{given['name']} has no values",
-                f"{lo} is above {hi}",
-                "write the smaller end first",
-                text=text,
-                position=position,
-            )
-        bounds[given["name"]] = Interval(lo, hi)
-        position += len(part) + 1
-    return bounds
-
-
-def _end(match: re.Match[str], side: str, text: str, position: int) -> Any:
-    try:
-        return parse_number(match[side]) if match[side].strip() else None
-    except ParseError as error:
-        raise at_part(error, text, {}, position + match.start(side) + error.position) from None
 
 
 _NAME: Final = r"([A-Za-z_]\w*)"

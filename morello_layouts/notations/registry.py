@@ -22,6 +22,7 @@ from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.layout import Arrays, Layout, checked_recipe, notation_name
 from morello_layouts.limits import FORMULA_TEXT, LAYOUT_TEXT
 from morello_layouts.notations.expression import parse_expression
+from morello_layouts.notations.repair import repaired
 from morello_layouts.notations.xla.types import ELEMENT_BITS, nearest_type
 
 BEGINS: Final = {
@@ -183,7 +184,7 @@ NOTATIONS: Final = (
     Notation(
         "tvm",
         "a TVM index map or layout",
-        re.compile(r"\s*(lambda\b|[A-Z0-9]+|[\w.]+\()", re.ASCII),
+        re.compile(r"\s*(lambda\b|[A-Z0-9]+|[\w.]*(index_?map|IndexMap)[\w.]*\()", re.ASCII),
         "tvm.reader:parse_tvm",
         "coordinates:FormulaLayout",
         "coordinates:describe",
@@ -272,6 +273,29 @@ def parse(text: str, notation: str | None = None) -> Arrays:
             "a text holds the layout of one array, or of a tuple of arrays",
             "parse the arrays one by one, or read a whole program with read_hlo",
         )
+    found = _read(text, notation)
+    if isinstance(found, Arrays):
+        return found
+    if notation is None:
+        _refuse_formula(text)
+        _refuse_sizes(text)
+    start = len(text) - len(text.lstrip())
+    best = max(found, key=lambda error: error.reached, default=None)
+    is_near = best is not None and (notation is not None or best.reached >= start)
+    error = best if best is not None and is_near else _unknown(text, start)
+    if error.fix.startswith(_GENERAL):
+        meant = repaired(
+            text, error.position, lambda other: isinstance(_read(other, notation), Arrays)
+        )
+        if meant is not None:
+            raise ParseError(
+                error.what, error.why, f"did you mean {meant}?", text=text, position=error.position
+            )
+    raise error
+
+
+def _read(text: str, notation: str | None) -> Arrays | list[ParseError]:
+    """Return what the first reader that knows a text reads; or the errors of all."""
     if notation is None and _SPACED.fullmatch(text):
         text = "".join(text.split())
     errors = []
@@ -281,14 +305,10 @@ def parse(text: str, notation: str | None = None) -> Arrays:
                 return reader.parse(text)
             except ParseError as error:
                 errors.append(error)
-    if notation is not None:
-        raise max(errors, key=lambda error: error.reached)
-    _refuse_formula(text)
-    start = len(text) - len(text.lstrip())
-    best = max(errors, key=lambda error: error.reached, default=None)
-    if best is not None and best.reached >= start:
-        raise best
-    raise _unknown(text, start)
+    return errors
+
+
+_GENERAL: Final = ("write for example", "write one of")  # a fix that knows no better
 
 
 def _unknown(text: str, start: int) -> ParseError:
@@ -353,6 +373,22 @@ def _refuse_formula(text: str) -> None:
         text=text,
         position=0,
     )
+
+
+def _refuse_sizes(text: str) -> None:
+    """Raise if a text is the sizes of an array alone."""
+    if _SIZES.fullmatch(text):
+        sizes = ", ".join(re.split("[x×]", text))
+        raise ParseError(
+            "expected a layout, got the sizes of an array",
+            "a layout says in which order the dimensions lie",
+            f"give a layout, such as row-major, beside shape=({sizes}), or f32[{sizes}]",
+            text=text,
+            position=0,
+        )
+
+
+_SIZES: Final = re.compile(r"[0-9]{1,9}([x×][0-9]{1,9}){1,9}")
 
 
 def describe(layout: Layout, sizes: Sequence[int] | None = None) -> Description:

@@ -28,9 +28,9 @@ from tests.support.tables import each_row
         ),
         (
             "i",
-            {"i": 3},
+            {"i": 3.5},
             (
-                "bounds of i: expected a pair, got 3\n"
+                "bounds of i: expected a pair, got 3.5\n"
                 "bounds are the smallest and the largest value\n"
                 "give for example (0, 31), with None for no bound, or range(32)"
             ),

@@ -102,15 +102,35 @@ def test_sides_without_a_common_bit_are_added() -> None:
 
 @pytest.mark.parametrize(
     ("text", "lo", "hi"),
-    [("0<=i<8", 0, 7), ("-4 < i <= 4", -3, 4), ("i in range(32)", 0, 31), ("i=range(1)", 0, 0)],
+    [
+        *[("0<=i<8", 0, 7), ("-4 < i <= 4", -3, 4), ("7 >= i > -1", 0, 7), ("i == 5", 5, 5)],
+        *[("i in range(32)", 0, 31), ("i=range(1)", 0, 0), ("i = range(-2, 3)", -2, 2)],
+        *[("i=-3..4", -3, 4), ("i: 0..7", 0, 7), ("i in [0, 7]", 0, 7), ("i=[0,8)", 0, 7)],
+        *[("i=32", 0, 31), ("i>0 and i<8", 1, 7), ("9>i; i>=3\ni<7", 3, 6)],
+    ],
 )
 def test_other_ways_to_write_bounds(text: str, lo: int, hi: int) -> None:
     bounds: dict[str, Any] = {"i": range(lo, hi + 1)}
     assert parse_bounds(text) == {"i": Interval(lo, hi)}
-    assert ml.simplify("i % 99", bounds) == ml.simplify("i % 99", {"i": (lo, hi)})
+    for same in (bounds, text):
+        assert ml.simplify("i % 6", same) == ml.simplify("i % 6", {"i": (lo, hi)})
 
 
-@pytest.mark.parametrize("text", ["i<8", "i=0:7", "i=32", "i in 3", "0<=i<=j<8", "range(3)"])
-def test_unclear_bounds_are_told(text: str) -> None:
-    with pytest.raises(ml.ParseError, match=r"a bound: expected name=low\.\.high"):
+def test_bounds_on_one_side_and_symbolic() -> None:
+    assert parse_bounds("i<8, 0<=j") == {"i": Interval(None, 7), "j": Interval(0, None)}
+    assert {k: str(v) for k, v in parse_bounds("i<N, j=N, k in range(2*N)").items()} == {
+        "i": "-∞..N - 1", "j": "0..N - 1", "k": "0..2*N - 1",
+    }  # fmt: skip
+    assert str(ml.simplify("(8*i + j)//8", {"j": 8})) == "i"
+    assert ml.code("(N*i + j)//N", bounds="j < N, j >= 0", target="c") == "i"
+
+
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [("i=0:7", 0), ("i=0", 0), ("0<=i<=j<8", 0), ("range(3)", 0), ("j<3, i=", 5), ("7<8", 0),
+     ("i=0..7 j=0..3", 0), ("k=2, i=(0,7)", 5), ("i in [0", 0)],
+)  # fmt: skip
+def test_unclear_bounds_are_told(text: str, at: int) -> None:
+    with pytest.raises(ml.ParseError, match="a bound: expected a name and its values") as caught:
         parse_bounds(text)
+    assert caught.value.position == at

@@ -18,7 +18,7 @@ from morello_layouts.expr import (
     readable,
     variable,
 )
-from morello_layouts.notations.expression import parse_bounds, parse_expression
+from morello_layouts.notations import parse_bounds, parse_expression
 from tests.support.expr_judges import agree, equal_by_isl, grid_of
 
 COST = CostModel().cost

@@ -9,6 +9,8 @@ from morello_layouts.description import listed
 from morello_layouts.notations.registry import NOTATIONS as TABLE
 from tests.support.tables import each_row
 
+pytestmark = pytest.mark.usefixtures("readers_errors")
+
 SHAPE_FORM = (
     "an XLA shape is type[sizes]{minor_to_major:attributes}, "
     "attributes in the order D T L # * E S SC M"

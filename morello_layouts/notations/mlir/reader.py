@@ -147,7 +147,11 @@ class _Reader:
                 part = "memory space" if is_space else "layout"
                 what = f"a {kind} has no {part}" if kind != "memref" else f"an unexpected {part}"
                 why = "a memref has one layout, then one memory space; other types are row-major"
-                raise self.error(what, "leave it out", start.start, why)
+                fix = "leave it out"
+                if kind == "tensor" and start.kind is _ALIAS:
+                    what = f"expected an encoding, got its alias {start}"
+                    why, fix = "a text holds what it needs", "write what the alias stands for"
+                raise self.error(what, fix, start.start, why)
             if is_space:
                 space = " : ".join([start, source.need(_TYPE)] if source.take(":") else [start])
             else:

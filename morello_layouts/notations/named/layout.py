@@ -44,8 +44,16 @@ class Format:
 
 
 FORMATS: Final = (
-    Format("row-major", "", "the last dimension varies fastest", "ISO C, arrays", ("row_major",)),
-    Format("column-major", "", "the first dimension varies fastest", "ISO Fortran, arrays"),
+    Format(
+        "row-major", "", "the last dimension varies fastest", "ISO C, arrays", ("rm", "rowmajor")
+    ),
+    Format(
+        "column-major",
+        "",
+        "the first dimension varies fastest",
+        "ISO Fortran, arrays",
+        ("cm", "colmajor", "columnmajor"),
+    ),
     Format(
         "morton",
         "",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from operator import mod
 from typing import Any, Final, TypeAlias
 
@@ -77,17 +78,18 @@ class Encoding(Displayed):
         types = {name.rstrip("?"): each for name, each in KINDS[self.kind].items()}
         for name, value in self.fields:
             if name not in types:
+                near = get_close_matches(name, types, 1)
                 raise LayoutError(
                     f"{self.kind} has no field {name}",
                     f"its fields are {listed([*types])}",
-                    "leave it out",
+                    f"write {near[0]}" if near else "leave it out",
                     part=(name,),
                 )
             _CHECKS[types[name]](value, name)
         names = [name for name, _ in self.fields]
         for name in KINDS[self.kind]:
             if not name.endswith("?") and name not in names:
-                raise _wrong(self.kind, f"a field {name}", "none", (), "add it")
+                raise _wrong(self.kind, f"a field {name}", "none", (), f"add {name} = …")
         for name in names:
             if names.count(name) > 1:
                 raise _wrong(name, "one value", "two", (name,), "leave one out")

@@ -29,7 +29,7 @@ _LETTER: Final = Terminal("a small letter", "[a-z]")
 
 _WORD: Final = re.compile(r"\s*[A-Z]?[a-z_]", re.ASCII)
 
-_INDEX_MAP: Final = re.compile(r"\s*(lambda\b|[\w.]+\s*\()", re.ASCII)
+_INDEX_MAP: Final = re.compile(r"\s*(lambda\b|[\w.]*(index_?map|IndexMap)[\w.]*\s*\()", re.ASCII)
 
 
 def parse_tvm(text: str) -> FormulaLayout:

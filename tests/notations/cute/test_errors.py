@@ -11,6 +11,8 @@ from morello_layouts.notations import cute
 from morello_layouts.notations.cute import CuteLayout, ScaledBasis
 from tests.support.tables import each_row
 
+pytestmark = pytest.mark.usefixtures("readers_errors")
+
 EXAMPLE = "write for example (4,2):(1,4), or (_4,_2):(_1,_4) for static integers"
 
 # The text, and below it the caret; what; what to do, if another than the example.

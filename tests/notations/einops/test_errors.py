@@ -7,6 +7,8 @@ import pytest
 import morello_layouts as ml
 from tests.support.tables import each_row
 
+pytestmark = pytest.mark.usefixtures("readers_errors")
+
 EXAMPLE = "write for example (h p) w -> h w p, p=2"
 
 # The text, and below it the caret; what is wrong; what to do, if not the example.

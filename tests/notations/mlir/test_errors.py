@@ -14,6 +14,8 @@ from morello_layouts.notations.strided.layout import StridedLayout
 from tests.support.paths import DATA
 from tests.support.tables import each_row
 
+pytestmark = pytest.mark.usefixtures("readers_errors")
+
 BLOCKS = (DATA / "mlir_errors.txt").read_text("utf-8").strip("\n").split("\n\n")
 ERRORS = [block.split("\n") for block in BLOCKS]
 

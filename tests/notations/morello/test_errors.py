@@ -11,6 +11,8 @@ import morello_layouts as ml
 from morello_layouts.notations.morello import Dynamic, MorelloLayout, OddEven, Packed
 from tests.support.tables import each_row
 
+pytestmark = pytest.mark.usefixtures("readers_errors")
+
 PACKED = MorelloLayout([(1, Dynamic()), (0, Dynamic()), (1, Packed(4))])
 
 PACKS_NOTHING = (

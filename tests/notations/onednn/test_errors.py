@@ -11,6 +11,8 @@ from morello_layouts.notations.onednn import OnednnLayout
 from morello_layouts.notations.onednn.reader import parse_onednn
 from tests.support.tables import each_row
 
+pytestmark = pytest.mark.usefixtures("readers_errors")
+
 FORM = "a oneDNN tag is the order of the dimensions, a capital for each in blocks, then blocks"
 EXAMPLE = "write for example aBcd16b or nChw16c"
 

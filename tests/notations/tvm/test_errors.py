@@ -7,6 +7,8 @@ import pytest
 import morello_layouts as ml
 from tests.support.tables import each_row
 
+pytestmark = pytest.mark.usefixtures("readers_errors")
+
 EXAMPLE = "write for example lambda i, j: (i//8, j, i%8)"
 
 # The text, and below it the caret; what is wrong; what to do, if not the example.

@@ -1,0 +1,124 @@
+"""Parse the bounds of an expression's variables, as mathematics and programs write them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from morello_layouts.errors import ParseError
+from morello_layouts.expr import Interval
+from morello_layouts.expr.bounds import UNBOUNDED
+from morello_layouts.expr.sizes import Int
+from morello_layouts.notations.expression import parse_number
+from morello_layouts.notations.grammar import at_part
+
+_NAME: Final = re.compile(r"\s*[A-Za-z_]\w*\s*", re.ASCII)
+_AND: Final = re.compile(r"[,;\n]|&&?|\band\b")
+_SIGN: Final = re.compile(r"(<=|>=|==|<|>|≤|≥)")
+_MIRRORED: Final = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "≤": ">=", "≥": "<=", "==": "=="}
+_OF_NAME: Final = re.compile(r"(?P<name>\s*[A-Za-z_]\w*\s*)(?:=|:|∈|\bin\b)(?P<values>.*)", re.S)
+_VALUES: Final = tuple(
+    re.compile(pattern, re.DOTALL)
+    for pattern in (
+        r"(?P<lo>[^=]*?)\.\.\.?=?(?P<hi>[^=]*)",
+        r"\s*range\s*\((?:(?P<lo>[^,]*),)?(?P<end>[^,]*)\)\s*",
+        r"\s*\[(?P<lo>[^,:]*),(?P<hi>[^,:]*)\]\s*",
+        r"\s*\[(?P<lo>[^,:]*),(?P<end>[^,:]*)\)\s*",
+        r"(?P<end>[^][(),:=]+)",
+    )
+)
+
+
+def parse_bounds(text: str) -> dict[str, Interval]:
+    """Parse bounds such as ``i=0..31, -4 <= j < 4, k in range(N)``; an end may be left out.
+
+    ``i=32`` is a size, as in a shape: 32 values from 0 on. ``i<8`` has no smallest value.
+
+    >>> parse_bounds("i=0..31, n=1..")
+    {'i': Interval(lo=0, hi=31), 'n': Interval(lo=1, hi=None)}
+    >>> parse_bounds("i>=0 and i<8, d1 in [0, 7], j=32")
+    {'i': Interval(lo=0, hi=7), 'd1': Interval(lo=0, hi=7), 'j': Interval(lo=0, hi=31)}
+    """
+    bounds: dict[str, Interval] = {}
+    for part, at in _parts(text) if text.strip() else ():
+        name, (lo, hi) = (_compared if _SIGN.search(part) else _listed)(part, at, text)
+        before = bounds.get(name, UNBOUNDED)
+        lo, hi = _one_end(before.lo, lo, max), _one_end(before.hi, hi, min)
+        if isinstance(lo, int) and isinstance(hi, int) and hi < lo:
+            what, fix = f"{name} has no values", "write the smaller end first"
+            raise ParseError(what, f"{lo} is above {hi}", fix, text=text, position=at)
+        bounds[name] = Interval(lo, hi)
+    return bounds
+
+
+def _one_end(before: Int | None, now: Int | None, tighter: Any) -> Int | None:
+    """Return the tighter of two ends; of symbolic ones the later, since both hold."""
+    if isinstance(before, int) and isinstance(now, int):
+        return int(tighter(before, now))
+    return before if now is None else now
+
+
+def _parts(text: str) -> Iterator[tuple[str, int]]:
+    """Yield the bounds with their places: the parts between commas outside of brackets."""
+    start = depth = 0
+    for found in re.finditer(rf"[(\[]|[)\]]|{_AND.pattern}", text):
+        depth += (found[0] in "([") - (found[0] in ")]")
+        if depth <= 0 and found[0] not in "()[]":
+            yield text[start : found.start()], start
+            start = found.end()
+    yield text[start:], start
+
+
+def _compared(part: str, at: int, text: str) -> tuple[str, tuple[Int | None, Int | None]]:
+    """Read ``0 <= i < 8``, ``i < 8``, ``8 > i`` or ``i == 5``."""
+    sides = _SIGN.split(part)
+    names = [k for k in range(0, len(sides), 2) if _NAME.fullmatch(sides[k])]
+    middle = 2 if len(sides) == 5 else (names or [-1])[0]
+    if len(sides) > 5 or middle not in names:
+        raise _unclear(part, at, text)
+    lo = hi = None
+    for k in {middle - 1, middle + 1} & {*range(len(sides))}:
+        sign, other = sides[k], 2 * k - middle
+        value = _number(sides[other], at + len("".join(sides[:other])), text)
+        sign = sign if k > middle else _MIRRORED[sign]
+        lo = value + (sign == ">") if sign in (">", ">=", "≥", "==") else lo
+        hi = value - (sign == "<") if sign in ("<", "<=", "≤", "==") else hi
+    return sides[middle].strip(), (lo, hi)
+
+
+def _listed(part: str, at: int, text: str) -> tuple[str, tuple[Int | None, Int | None]]:
+    """Read ``i=0..7``, ``i in range(8)``, ``i in [0, 8)`` or ``i=8``."""
+    named = _OF_NAME.fullmatch(part)
+    values = named["values"] if named else ""
+    match = next((found for each in _VALUES if (found := each.fullmatch(values))), None)
+    if named is None or match is None:
+        raise _unclear(part, at, text)
+    ends: dict[str, Any] = {"lo": None if ".." in values else 0, "hi": None}
+    for side, end in match.groupdict().items():
+        if end and end.strip():
+            ends[side] = _number(end, at + named.start("values") + match.start(side), text)
+        elif side == "end":
+            raise _unclear(part, at, text)
+    if "end" in ends:
+        ends["hi"] = ends["end"] - 1
+        if isinstance(ends["hi"], int) and ends["hi"] < 0 == ends["lo"]:
+            raise _unclear(part, at, text)
+    return named["name"].strip(), (ends["lo"], ends["hi"])
+
+
+def _number(text: str, at: int, whole: str) -> Int:
+    try:
+        return parse_number(text)
+    except ParseError as error:
+        raise at_part(error, whole, {}, at + error.position) from None
+
+
+def _unclear(part: str, at: int, text: str) -> ParseError:
+    return ParseError(
+        f"a bound: expected a name and its values, got {part.strip()!r}",
+        "0..7 has both ends, range(8) and a size of 8 end at 7; bounds have commas between them",
+        "write i=0..7, 0<=i<8, i in range(8), or the size i=8",
+        text=text,
+        position=at + len(part) - len(part.lstrip()),
+    )
