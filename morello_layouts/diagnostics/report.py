@@ -221,7 +221,15 @@ class _TileAxis:
 
 
 def tile_drawing(shape: XlaShape) -> str:
-    """Return an SVG element: the tiles of the two most minor dimensions; empty without tiles."""
+    """Return an SVG element: the tiles of the two most minor dimensions; empty without tiles.
+
+    >>> from morello_layouts.notations import parse
+    >>> drawing = tile_drawing(parse("f32[9,18]{1,0:T(8,128)}"))
+    >>> drawing.startswith("<svg"), "dimension 1: 18 of 128" in drawing, drawing.count("<g>")
+    (True, True, 2)
+    >>> tile_drawing(parse("f32[9,18]"))
+    ''
+    """
     try:
         axes = _axes(shape)
     except LayoutError:

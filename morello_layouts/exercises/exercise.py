@@ -288,7 +288,11 @@ class Exercise:
 
 
 def number_of(answer: Any) -> int:
-    """Return an answer as a number, or -1."""
+    """Return an answer as a number, or -1.
+
+    >>> number_of("34"), number_of(34), number_of("many")
+    (34, 34, -1)
+    """
     try:
         return int(answer) if isinstance(answer, str) else index(answer)
     except (TypeError, ValueError):

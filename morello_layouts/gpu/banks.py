@@ -34,8 +34,8 @@ from morello_layouts.limits import ACCESS_INSTRUCTIONS
 from morello_layouts.maps import IndexMap
 from morello_layouts.plain import Displayed
 from morello_layouts.recipe import binary, known
-from morello_layouts.recipe.columns import Column, filled
 from morello_layouts.recipe.readings import offset_of
+from morello_layouts.recipe.views import Column, filled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -36,7 +36,7 @@ from morello_layouts.recipe import (
     logical_coordinates,
     physical_coordinates,
 )
-from morello_layouts.recipe.columns import Column, elements_of, filled
+from morello_layouts.recipe.views import Column, elements_of, filled
 
 
 @dataclass(frozen=True, slots=True)

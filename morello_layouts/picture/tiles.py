@@ -9,8 +9,8 @@ from math import prod
 from typing import TYPE_CHECKING, TypeAlias
 
 from morello_layouts.recipe import Recipe, Split, Transpose, delinearize, known, logical_coordinates
-from morello_layouts.recipe.columns import Column, filled
 from morello_layouts.recipe.digits import axes_of, has_digits
+from morello_layouts.recipe.views import Column, filled
 
 if TYPE_CHECKING:
     pass

@@ -18,7 +18,7 @@ from morello_layouts.picture.tiles import (
     within_axes,
 )
 from morello_layouts.recipe import delinearize, known, offset_of
-from morello_layouts.recipe.columns import Column, elements_of, filled
+from morello_layouts.recipe.views import Column, elements_of, filled
 
 _FIRST_SLOTS: Final = 20  # shown at the start of a buffer that is cut
 

@@ -20,9 +20,15 @@ from morello_layouts.limits import (
 )
 from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.proof import named_tiles, swizzled
-from morello_layouts.proof.ask import AnyMap, SymbolicQuestion, ask_isl, names_of, small_sizes
+from morello_layouts.proof.ask import (
+    AnyMap,
+    SymbolicQuestion,
+    ask_isl,
+    counted_without_isl,
+    names_of,
+    small_sizes,
+)
 from morello_layouts.proof.conditions import SizeSet
-from morello_layouts.proof.counting import counted_without_isl
 from morello_layouts.proof.formulas import about_formulas, first_difference, separable
 from morello_layouts.proof.isl import (
     NotAffineError,

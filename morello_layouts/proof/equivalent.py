@@ -24,12 +24,12 @@ from morello_layouts.proof.ask import (
     AnyMap,
     SymbolicQuestion,
     ask_isl,
+    counted_without_isl,
     isl_budget,
     names_of,
     sizes_of,
 )
 from morello_layouts.proof.conditions import SizeSet
-from morello_layouts.proof.counting import counted_without_isl
 from morello_layouts.proof.difference import Difference, OffsetDifference, sizes_of_equality
 from morello_layouts.proof.formulas import about_formulas, increment_difference, increments_between
 from morello_layouts.proof.isl import (
