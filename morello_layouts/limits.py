@@ -25,7 +25,7 @@ SEARCH_COMBINATIONS: Final = 64
 SEARCH_CHOICES: Final = 16
 """Ways to write the digits of one operand that are kept."""
 
-SEARCH_FLOORS: Final = 4
+SEARCH_FLOORS: Final = 6
 """Floors of one operand up to which every pair of moves is tried, not only the best in turn."""
 
 SEARCH_MOVES: Final = 16

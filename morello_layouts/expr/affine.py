@@ -65,28 +65,27 @@ class Digit:
         divisor: at least 1.
         modulus: at least 1, or None.
         depth: the nesting of digits: 1 if the operand holds none.
+        whole: the operand, or the variable that it is: what digits are grouped by.
 
     >>> d = Digit(variable("i", 0, 31), 4, 8)
     >>> print(d, "is in", d.interval)
     (i//4)%8 is in 0..7
     """
 
-    __slots__ = ("_equals", "_hash", "_interval", "_key", "depth", "divisor", "modulus", "operand")
+    __slots__ = (
+        "_equals", "_hash", "_interval", "_key", "depth", "divisor", "modulus", "operand", "whole",
+    )  # fmt: skip
 
     def __init__(self, operand: AffineExpr, divisor: Int, modulus: Int | None) -> None:
         for number in (divisor, modulus):
-            if number is None or (type(number) is int and number > 0):
-                continue
-            if not is_nonnegative(number - 1):
-                raise LayoutError(
-                    f"{number} is not a divisor",
-                    "the divisor of a floor or mod must be known to be a positive integer",
-                    "write a positive divisor; a name needs the bound 1 or more: N=1..",
-                )
+            if number is not None and not (type(number) is int and number > 0):
+                _require_positive(number)
         self.depth: Final[int] = 1 + _depth(operand)
         if self.depth > EXPR_NESTING:
             raise _too_deep()
         self.operand: Final = operand
+        inner = operand.as_atom()
+        self.whole: Final = operand if inner is None or isinstance(inner, Digit) else inner
         self.divisor: Final[Int] = divisor
         self.modulus: Final[Int | None] = modulus
         self._key: tuple[Any, ...] | None = None
@@ -145,6 +144,15 @@ class Digit:
         if self.divisor != 1:
             inner = f"({inner}//{_as_divisor(self.divisor)})"
         return f"{inner}%{_as_divisor(self.modulus)}"
+
+
+def _require_positive(number: Int) -> None:
+    if not is_nonnegative(number - 1):
+        raise LayoutError(
+            f"{number} is not a divisor",
+            "the divisor of a floor or mod must be known to be a positive integer",
+            "write a positive divisor; a name needs the bound 1 or more: N=1..",
+        )
 
 
 def _depth(form: AffineExpr) -> int:
@@ -252,10 +260,10 @@ class AffineExpr:
 
     @staticmethod
     def from_terms(
-        terms: Mapping[Atom, Int] | Iterable[tuple[Atom, Int]], const: Int = 0
+        terms: dict[Atom, Int] | Iterable[tuple[Atom, Int]], const: Int = 0
     ) -> AffineExpr:
         """Return the form of these terms: sorted, equal atoms added, zeros dropped."""
-        if not isinstance(terms, Mapping):
+        if not isinstance(terms, dict):
             total: dict[Atom, Int] = {}
             for atom, coefficient in terms:
                 total[atom] = total.get(atom, 0) + coefficient
@@ -296,11 +304,8 @@ class AffineExpr:
         if self._groups is None:
             groups: dict[Atom | AffineExpr, list[tuple[Atom, Int]]] = {}
             for term in self.terms:
-                whole: Atom | AffineExpr = term[0]
-                if isinstance(whole, Digit):
-                    whole = whole.operand
-                    inner = whole.as_atom()
-                    whole = whole if inner is None or isinstance(inner, Digit) else inner
+                atom = term[0]
+                whole = atom.whole if isinstance(atom, Digit) else atom
                 groups.setdefault(whole, []).append(term)
             self._groups = tuple(groups.values())
         return self._groups

@@ -43,10 +43,13 @@ class Interval(NamedTuple):
 
     def constant_quotient(self, size: Int) -> Int | None:
         """Return the quotient by ``size`` that all values share, or None."""
-        q = _floor(self.lo, size)
-        if q is None or self.hi is None:
+        lo, hi = self
+        if type(lo) is int and type(hi) is int and type(size) is int:
+            return lo // size if hi // size == lo // size else None
+        q = _floor(lo, size)
+        if q is None or hi is None:
             return None
-        return q if is_nonnegative((q + 1) * size - 1 - self.hi) else None
+        return q if is_nonnegative((q + 1) * size - 1 - hi) else None
 
     def mod(self, modulus: Int) -> Interval:
         """Return the tightest interval of ``x mod modulus``, modulus positive."""
@@ -76,6 +79,8 @@ def _floor(value: Int | None, divisor: Int) -> Int | None:
     """Return ``value // divisor``, or None if it is not known; of integers it always is."""
     if value is None:
         return None
+    if type(value) is int and type(divisor) is int:
+        return value // divisor
     quotient, rest = divmod(value, divisor)
     if is_nonnegative(rest) and is_nonnegative(divisor - 1 - rest):
         return quotient

@@ -345,7 +345,9 @@ def constant_variable(form: AffineExpr) -> AffineExpr | None:
     const = form.const
     fixed: set[Var] = set()
     for atom, c in form.terms:
-        if isinstance(atom, Var) and atom.value is not None:
+        if not isinstance(atom, Var):
+            break  # variables come first
+        if atom.value is not None:
             const = const + c * atom.value
             fixed.add(atom)
     if not fixed:
@@ -361,14 +363,15 @@ def join_digits(form: AffineExpr) -> AffineExpr | None:
     tinygrad: fold_add_divmod_recombine.
     """
     for group in form.groups:
-        by_start = _by_place(group, _start) if len(group) > 1 else {}
-        for low, c in chain.from_iterable(by_start.values()):
+        if len(group) < 2:
+            continue
+        digits = [(d, c) for d, c in group if isinstance(d, Digit)]
+        by_start = {(d.divisor, c): d for d, c in reversed(digits)}
+        for low, c in digits:
             joined, n = [low], low.modulus
-            for _ in group:
-                if n is None or n == 1:
-                    break
-                high = next((d for d, k in by_start.get(low.divisor * n, ()) if k == c * n), None)
-                if high is None:
+            for _ in digits:
+                high = None if n is None or n == 1 else by_start.get((low.divisor * n, c * n))
+                if n is None or high is None:
                     break
                 joined.append(high)
                 n = None if high.modulus is None else n * high.modulus

@@ -98,19 +98,21 @@ def readable(form: AffineExpr) -> tuple[AffineExpr, tuple[RewriteStep, ...]]:
 
 
 class _Rewriter:
-    """The rules, and what they made of the digits met so far.
+    """The rules, and what they made of the atoms met so far.
 
     Attributes:
-        digits: the simplified form of each digit met so far.
+        known: the simplified form of each digit and exclusive or met so far.
         reduced: each form met by the last rules, and their result.
+        simple: operands that are simple, by id; they stay, so that no other form gets their id.
         steps: the applications so far; None if they are not recorded.
     """
 
-    __slots__ = ("digits", "reduced", "steps")
+    __slots__ = ("known", "reduced", "simple", "steps")
 
     def __init__(self, steps: list[RewriteStep] | None = None) -> None:
-        self.digits: dict[Digit, AffineExpr] = {}
+        self.known: dict[Digit | BitXor, AffineExpr] = {}
         self.reduced: dict[AffineExpr, AffineExpr] = {}
+        self.simple: dict[int, AffineExpr] = {}
         self.steps = steps
 
     def run(self, form: AffineExpr) -> AffineExpr:
@@ -130,7 +132,14 @@ class _Rewriter:
         return self.rewrite_sum(sum_rules(form, is_joined=form is asked), form)
 
     def simplify_atom(self, atom: Digit | BitXor) -> AffineExpr:
-        return self.simplify_digit(atom) if isinstance(atom, Digit) else self.simplify_xor(atom)
+        found = self.known.get(atom)
+        if found is None:
+            if isinstance(atom, Digit):
+                found = self.simplify_digit(atom)
+            else:
+                found = self.simplify_xor(atom)
+            self.known[atom] = found
+        return found
 
     def simplify_xor(self, x: BitXor) -> AffineExpr:
         parts = [self.simplify_sum(part) for part in x.parts]
@@ -140,18 +149,20 @@ class _Rewriter:
         return _alone(simple) if after is None else self.simplify_sum(after)
 
     def simplify_digit(self, d: Digit) -> AffineExpr:
-        found = self.digits.get(d)
-        if found is None:
-            operand = self.simplify_sum(d.operand)
-            simple = d if operand is d.operand else Digit(operand, d.divisor, d.modulus)
-            after = self.apply_first(digit_rules(simple), simple)
-            found = _alone(simple) if after is None else self.simplify_sum(after)
-            self.digits[d] = self.digits[simple] = found
+        operand = d.operand
+        if id(operand) not in self.simple:
+            operand = self.simplify_sum(operand)
+            self.simple[id(operand)] = operand
+        simple = d if operand is d.operand else Digit(operand, d.divisor, d.modulus)
+        after = self.apply_first(digit_rules(simple), simple)
+        found = _alone(simple) if after is None else self.simplify_sum(after)
+        self.known[simple] = found
         return found
 
     def apply_top_down_rules(self, form: AffineExpr) -> AffineExpr:
         """Apply the rules that compare operands as they are written."""
-        form = _map_atoms(form, self.flatten)
+        if any(atom.depth > 1 for atom, _ in form.terms):
+            form = _map_atoms(form, self.flatten)
         while len(form.terms) > 1:
             joined = self.apply_first(TOP_DOWN_SUM_RULES, form)
             if joined is None:

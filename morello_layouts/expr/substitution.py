@@ -50,18 +50,18 @@ def replace_atoms(form: AffineExpr, change: Callable[[Digit | BitXor], AffineExp
     >>> print(replace_atoms(3 * (i ^ j) + 2, lambda atom: atom.parts[0]))
     3*i + 2
     """
-    total: dict[Atom, Int] = {}
+    terms: list[tuple[Atom, Int]] = []
     const, changed = form.const, False
-    for atom, c in form.terms:
+    for term in form.terms:
+        atom, c = term
         new = None if isinstance(atom, Var) else change(atom)
         if new is None or new.as_atom() is atom:
-            total[atom] = total.get(atom, 0) + c
+            terms.append(term)
             continue
         changed = True
         const += c * new.const
-        for a, k in new.terms:
-            total[a] = total.get(a, 0) + c * k
-    return AffineExpr.from_terms(total, const) if changed else form
+        terms += new.terms if c == 1 else [(a, c * k) for a, k in new.terms]
+    return AffineExpr.from_terms(terms, const) if changed else form
 
 
 def map_ints(form: AffineExpr, change: Callable[[Int], Int]) -> AffineExpr:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import add
 from typing import Any
 
 from morello_layouts import __version__
@@ -49,7 +47,9 @@ def _built(tree: Tree, names: dict[str, AffineExpr]) -> AffineExpr:
         return names[tree]
     op, *args = tree
     if op == "+":
-        return reduce(add, [_built(a, names) for a in args])
+        parts = [_built(a, names) for a in args]
+        terms = [term for part in parts for term in part.terms]
+        return AffineExpr.from_terms(terms, sum(part.const for part in parts))
     if op == "//":
         return _built(args[0], names) // args[1]
     if op == "%":
