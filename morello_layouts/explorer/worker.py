@@ -72,8 +72,8 @@ class Worker:
                     found.append(trouble("the worker process ended without an answer", why))
                     break
                 if is_last:
-                    why = f"the explorer ends work on a question after {self._seconds:g} seconds"
-                    found.append(trouble("the answer takes too long", f"{why}, and tried twice"))
+                    why = f"it took over {self._seconds:g} seconds of processor time, twice"
+                    found.append(trouble("the answer takes too long", why))
         return joined(found).encode()
 
     def close(self) -> None:

@@ -114,7 +114,9 @@ def test_a_formula_is_compared_with_the_layout(page: Page) -> None:
     assert page.find("#swap").is_displayed()
     page.type("other", "24*(d1//4) + 4*d0 + d1%3")
     page.until(lambda: page.text("#comparison h3").endswith("formula 24*(d1//4) + 4*d0 + d1%3"))
-    assert page.text("#verdict") == "not equivalent: (0, 3) has offsets 3 and 0"
+    verdict = "not equivalent: (0, 3) has offsets 3 and 0"
+    assert page.text("#verdict") == verdict
+    assert page.text("#verdicts").endswith(f": {verdict}")
     assert len(page.all("#picture g.panel")) == 1
     assert page.all("#picture circle.dot")
     assert not page.all("#comparison .formula"), "a formula has no relayout"
@@ -134,6 +136,7 @@ def test_the_bank_conflicts_of_an_access(page: Page) -> None:
     assert not page.all("#banks")
     page.type("access", "column")
     page.until(lambda: page.text("#bank-verdict") == "32-way conflict")
+    assert page.text("#verdicts") == "load column: 32-way conflict"
     assert len(page.all("#picture circle.dot")) > 4
     page.type("layout", "(32,32):(33,1)")
     page.until(lambda: page.text("#bank-verdict") == "no conflicts")

@@ -105,7 +105,7 @@ async function ask() {
       answer = { ...answer, ...part };
       tell(answer.errors || [], answer);
       if (isFirst) show(answer, text);
-      else complete(part);
+      else complete(part, answer);
       if (answer.trouble) troubled(answer.trouble);
       else if (isFirst && answer.source !== undefined) {
         const time = Math.max(1, Math.round(performance.now() - began));
@@ -212,9 +212,10 @@ function resize(k, n) {
 }
 
 // Put parts that come later in the places that wait for them.
-function complete(part) {
+function complete(part, answer) {
   for (const [name, make] of Object.entries(LATER))
-    if (part[name] && place(name)) place(name).replaceWith(make(part));
+    if (part[name] && place(name)) place(name).replaceWith(make(answer));
+  if (part.comparisons && place("verdicts")) place("verdicts").replaceWith(verdictsOf(answer));
 }
 
 // Show each error under its field, and hide the fields that have no use.

@@ -78,6 +78,13 @@ function banksOf(found) {
     rows(found.rows));
 }
 
+// The verdicts alone, for the head of the page; the cards below say why.
+function verdictsOf({ comparisons, banks }) {
+  const lines = (comparisons || []).map(one => `${one.sign} ${one.text}: ${one.verdict}`);
+  if (banks) lines.push(`${banks.access}: ${banks.verdict}`);
+  return node("div", { id: "verdicts" }, ...lines.map(line => node("p", {}, line)));
+}
+
 // A button that shows something in the picture while the pointer or the focus is there.
 function pointing(text, event, k) {
   const button = node("button", { type: "button", class: "term" }, text);
@@ -196,7 +203,7 @@ function pictureOf(answer, choose) {
   const found = answer.picture, made = card("picture-card", "", "");
   made.addEventListener("chosen", markTerms);
   const title = titleOf(answer);
-  made.replaceChildren(title);
+  made.replaceChildren(title, verdictsOf(answer));
   const sizes = Object.entries(found.at).map(([name, n]) => `${name} = ${n}`);
   if (sizes.length) made.append(node("p", { class: "about" }, `Drawn at ${sizes.join(", ")}.`));
   if (found.reason) {
@@ -341,8 +348,8 @@ function parts(answer, choose) {
   return [
     answer.picture ? pictureOf(answer, choose) : titleOf(answer),
     arraysOf(answer, choose),
-    answer.comparisons ? comparisonsOf(answer)
-      : answer.compared ? waiting("comparisons", "Comparison") : null,
+    !answer.compared ? null : answer.comparisons ? comparisonsOf(answer)
+      : waiting("comparisons", "Comparison"),
     answer.banks ? banksOf(answer.banks) : null,
     notes,
     answer.formula ? pair([formulaOf(answer.formula, panelOf(answer))],
