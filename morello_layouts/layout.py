@@ -84,15 +84,12 @@ class Layout(Arrays):
             shape: sizes in elements.
         """
 
-    def document_steps(self, shape: Sequence[Int], /) -> tuple[str, ...]:  # noqa: ARG002
+    def document_steps(self, shape: Sequence[Int], /) -> tuple[str, ...]:
         """Return the lines by which the document builds its formula, if it does so in steps."""
         return ()
 
     def by_document(
-        self,
-        coordinate: Sequence[int],  # noqa: ARG002
-        shape: Sequence[int],  # noqa: ARG002
-        /,
+        self, coordinate: Sequence[int], shape: Sequence[int], /
     ) -> tuple[int, int] | None:
         """Return the offset of an element and the size of the buffer, by the document alone.
 
@@ -121,7 +118,7 @@ class Layout(Arrays):
         """The element type that the layout itself names."""
         return None
 
-    def names(self, rank: int, /) -> tuple[str, ...]:  # noqa: ARG002
+    def names(self, rank: int, /) -> tuple[str, ...]:
         """Return what the layout's text calls its dimensions; () if it calls them nothing.
 
         Args:
@@ -129,15 +126,15 @@ class Layout(Arrays):
         """
         return ()
 
-    def assumptions(self, shape: Sequence[Int], /) -> tuple[Assumption, ...]:  # noqa: ARG002
+    def assumptions(self, shape: Sequence[Int], /) -> tuple[Assumption, ...]:
         """Return what the layout assumes of the symbolic sizes of a shape."""
         return ()
 
-    def with_numbers(self, values: Mapping[str, int], /) -> Layout:  # noqa: ARG002
+    def with_numbers(self, values: Mapping[str, int], /) -> Layout:
         """Return the layout with numbers in place of names that it has itself, such as a tile's."""
         return self
 
-    def notes(self, shape: Sequence[Int], /) -> tuple[str, ...]:  # noqa: ARG002
+    def notes(self, shape: Sequence[Int], /) -> tuple[str, ...]:
         """Return what a reader should know before relying on the sizes."""
         return ()
 

@@ -228,9 +228,7 @@ def _ranges(results: Sequence[tuple[str, AffineExpr]]) -> str:
 
 
 def _of_layout_or_expression(
-    of: LayoutLike | sympy.Expr,
-    bounds: Bounds | None,
-    shape: Shape | None,
+    of: LayoutLike | sympy.Expr, bounds: Bounds | None, shape: Shape | None
 ) -> Formulas:
     if isinstance(of, str) and bounds is None:
         return _of_index_map(index_map(_parsed(of), shape))

@@ -223,7 +223,6 @@ class ProgramLanguage(Language):
 
     def type_of(self, kind: IntType | None) -> str:
         """Return the name of a number's type, or of a condition's if there is none."""
-        del kind
         return ""
 
     def statement(self, name: str, text: str, kind: IntType | None) -> str:

@@ -56,7 +56,6 @@ class MlirLanguage(Language):
 
     def function(self, formulas: Formulas, *, asserts: bool) -> str:
         """Return a ``func.func`` over ``index``; the padding condition is the last result."""
-        del asserts
         body = _MlirBody(formulas)
         names = [body.apply(form) for _, form in formulas.results]
         types = ["index"] * len(names)
@@ -198,7 +197,6 @@ class LatexLanguage(Language):
 
     def function(self, formulas: Formulas, *, asserts: bool) -> str:
         """Return the function's definition, with the bounds of its arguments."""
-        del asserts
         inputs = ", ".join(map(_latex_name, formulas.arguments))
         values = [_latex(form) for _, form in formulas.results]
         value = values[0] if len(values) == 1 else rf"\left({', '.join(values)}\right)"
@@ -276,7 +274,6 @@ class SympyLanguage(Language):
 
     def function(self, formulas: Formulas, *, asserts: bool) -> str:
         """Return a module that makes the symbols and a ``Lambda``."""
-        del asserts
         values = [text for _, text in _sympy_results(formulas)]
         symbols = [
             f'{var.name} = Symbol("{var.name}", integer=True'

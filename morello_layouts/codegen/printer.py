@@ -252,7 +252,6 @@ class Printer:
 
     def literal(self, value: int, kind: IntType | None) -> str:
         """Return an integer in an operation of a type."""
-        del kind
         return str(value)
 
     def cast(self, text: Text, kind: IntType) -> Text:
@@ -261,7 +260,6 @@ class Printer:
 
     def truth_value(self, condition: Text, kind: IntType | None) -> Text:
         """Return a condition as 0 or 1, in an operation of a type."""
-        del kind
         return Text(f"({condition.text})", ATOM)
 
     def write(self, roots: Sequence[Node], names: Mapping[Node, str]) -> dict[Node, str]:

@@ -181,7 +181,6 @@ class TritonLanguage(PythonLanguage):
 
     def head(self, *, asserts: bool) -> list[str]:
         """Return the imports and the decorator."""
-        del asserts
         return ["import triton", "import triton.language as tl", "", "", "@triton.jit"]
 
 
@@ -226,7 +225,6 @@ class RustLanguage(ProgramLanguage):
 
     def widths(self, formulas: Formulas, *, declared: bool) -> Widths:
         """Return the types that a function declares: Rust converts nothing by itself."""
-        del declared
         return Widths(sizes=formulas.size_bounds)
 
     def function(self, formulas: Formulas, *, asserts: bool) -> str:

@@ -257,12 +257,7 @@ class Lanes(Access):
     is_store: bool = False
     lanes: int = LANES
 
-    def requests(
-        self,
-        shape: tuple[int, ...],
-        bits: int,  # noqa: ARG002
-        at: tuple[int, ...] | None,
-    ) -> Requests:
+    def requests(self, shape: tuple[int, ...], bits: int, at: tuple[int, ...] | None) -> Requests:
         """Return what the one instruction asks for, from the place ``at`` on."""
         origin = at or (0,) * len(shape)
         active = np.zeros((1, self.lanes), bool)

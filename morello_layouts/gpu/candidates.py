@@ -335,12 +335,7 @@ class PlacedTile(Layout):
         form: AffineExpr = self.placement.offsets(row, coordinates[-1])
         return form
 
-    def by_document(
-        self,
-        coordinate: Sequence[int],
-        shape: Sequence[int],  # noqa: ARG002
-        /,
-    ) -> tuple[int, int]:
+    def by_document(self, coordinate: Sequence[int], shape: Sequence[int], /) -> tuple[int, int]:
         """Return the offset by the formula on plain integers, and the size of the buffer."""
         row = 0
         for x, n in zip(coordinate[:-1], self.sizes[:-1], strict=True):

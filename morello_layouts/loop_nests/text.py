@@ -115,7 +115,6 @@ class Writer:
 
     def cast(self, text: str, kind: IntType | str) -> str:
         """Return an expression where another type is expected."""
-        del kind
         return text
 
     def kind(self, *intervals: Interval) -> IntType | None:

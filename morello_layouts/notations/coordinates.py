@@ -59,7 +59,7 @@ class CoordinateLayout(Layout):
         """
         return standard(rank)
 
-    def texts(self, rank: int) -> tuple[str, ...]:  # noqa: ARG002
+    def texts(self, rank: int) -> tuple[str, ...]:
         """Return the text of each coordinate in the box; none if a text has no such parts."""
         return ()
 
@@ -192,7 +192,7 @@ class FormulaLayout(CoordinateLayout):
         at_values = partial(evaluated, values=values)
         return replace(self, forms=tuple(map_ints(form, at_values) for form in self.forms))
 
-    def names(self, rank: int) -> tuple[str, ...]:  # noqa: ARG002
+    def names(self, rank: int) -> tuple[str, ...]:
         """Return the parameters."""
         return self.parameters
 
@@ -206,7 +206,7 @@ class FormulaLayout(CoordinateLayout):
         """The layout in a few words."""
         return self.words or f"{', '.join(self.parameters)} at ({', '.join(map(str, self.forms))})"
 
-    def texts(self, rank: int) -> tuple[str, ...]:  # noqa: ARG002
+    def texts(self, rank: int) -> tuple[str, ...]:
         """Return the text of each coordinate in the box."""
         return self.parts or tuple(map(str, self.forms))
 

@@ -297,7 +297,6 @@ class Value:
         return Value({**multiples, (): rest.scale_down_val(down).floor()}, self.space)
 
     def __xor__(self, other: Value | MixedRadix | int) -> Value:
-        del other
         raise _no_xor("an exclusive or")
 
     def __mod__(self, modulus: Int) -> Value:
@@ -459,7 +458,6 @@ class MixedRadix:
         return self.value * factor
 
     def __xor__(self, other: object) -> Value:
-        del other
         raise _no_xor("an exclusive or")
 
     def __floordiv__(self, divisor: Int) -> MixedRadix | Value:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import islice
 from math import lcm, prod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from morello_layouts.checks import as_int
 from morello_layouts.description import amount, count
@@ -23,12 +23,9 @@ from morello_layouts.plain import Displayed
 from morello_layouts.proof.verdict import ALL_SIZES, Proof
 from morello_layouts.recipe import known
 from morello_layouts.resharding.combs import Message
-from morello_layouts.resharding.counts import Formulas
+from morello_layouts.resharding.counts import Formulas, Traffic, traffic
 from morello_layouts.resharding.exchange import End, Exchange, exchange
-from morello_layouts.resharding.steps import Kind, Step, kind_of, steps_of
-
-if TYPE_CHECKING:
-    from morello_layouts.resharding.counts import Traffic
+from morello_layouts.resharding.steps import Kind, Step, jax_code, kind_of, steps_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +170,6 @@ class Plan(Displayed):
         Raises:
             UnsupportedError: if sizes are symbolic, or there are too many devices.
         """
-        from morello_layouts.resharding.counts import traffic
-
         return traffic(self.exchange)
 
     @cached_property
@@ -299,8 +294,6 @@ class Plan(Displayed):
         >>> print(plan.jax().splitlines()[-2].strip())
         a = jax.lax.all_to_all(a, ('x',), split_axis=1, concat_axis=0, tiled=True)
         """
-        from morello_layouts.resharding.steps import jax_code
-
         head = self.exchange, self.steps, self.verdict
         return jax_code(*head, name=name, collectives=collectives)
 
@@ -345,11 +338,8 @@ class Plan(Displayed):
             f"after   {_owners(self.exchange.target, self.formulas.needs)}",
         ]
         if self.totals is None or self.totals.moved != 0:
-            pair = (
-                _coordinate(end, prime)
-                for end, prime in zip(self.exchange.ends, ("", "'"), strict=True)
-            )
-            lines.append(f"message from {' to '.join(pair)}:")
+            sender, receiver = map(_coordinate, self.exchange.ends, ("", "'"))
+            lines.append(f"message from {sender} to {receiver}:")
             lines += [f"  {each}" for each in self.formulas.message]
         lines += [*self._bytes_in_words(), *self._steps_in_words(), str(self.minimal)]
         return "\n  ".join(lines)
@@ -437,7 +427,6 @@ def sharding_of(m: IndexMap) -> Sharding:
 
 def _minimal(plan: Plan) -> Proof:
     """Prove that parts do not overlap and leave nothing out, and that counts say the same."""
-    words = "each device receives what it lacks, once"
     for end, when in zip(plan.exchange.ends, ("before", "after"), strict=True):
         for dim, n in enumerate(plan.exchange.shape):
             if not _covers(end, dim, n):
@@ -450,13 +439,9 @@ def _minimal(plan: Plan) -> Proof:
         if [totals.held, totals.needed] != wanted:
             reason = f"devices hold {totals.held} and {totals.needed} elements, not {wanted}"
             return Proof("minimal", False, reason, "counting")
-    return Proof(
-        "minimal",
-        True,
-        words,
-        "arithmetic",
-        condition=ALL_SIZES if plan.source.recipe.names else None,
-    )
+    condition = ALL_SIZES if plan.source.recipe.names else None
+    words = "each device receives what it lacks, once"
+    return Proof("minimal", True, words, "arithmetic", condition=condition)
 
 
 def _covers(end: End, dim: int, n: Int) -> bool:
@@ -483,16 +468,9 @@ def _symbolic_totals(plan: Plan) -> Totals | None:
         if isinstance(n, SizeExpr):
             factor /= least
             conditions += [f"{least} | {n}"] if n % least != 0 else []
-    found = [
-        _counts(
-            plan,
-            [
-                k * (1 if isinstance(n, int) else twice)
-                for k, n in zip(sizes, plan.exchange.shape, strict=True)
-            ],
-        )
-        for twice in (1, 2)
-    ]
+    pairs = list(zip(sizes, plan.exchange.shape, strict=True))
+    doubled = [k if isinstance(n, int) else 2 * k for k, n in pairs]
+    found = [_counts(plan, each) for each in (sizes, doubled)]
     symbolic = [n for n in plan.exchange.shape if isinstance(n, SizeExpr)]
     if [2 ** len(symbolic) * x for x in found[0]] != found[1]:
         return None
@@ -527,8 +505,6 @@ def _divisor(plan: Plan, dim: int, n: Int) -> int | None:
 
 
 def _counts(plan: Plan, shape: Sequence[int]) -> list[int]:
-    from morello_layouts.resharding.counts import traffic
-
     before, after = (end.sharding for end in plan.exchange.ends)
     found = traffic(exchange(before, after, shape))
     return [int(x.sum()) for x in (found.held, found.needed, found.kept)]

@@ -43,11 +43,7 @@ def test_bytes_are_of_the_element_type(shape: str, values: Any, expected: bytes)
         ("u8[2]", [3, -1], "expected values of u8, got -1"),
         ("s8[1]", [1.5], "expected an array of s8, got float64"),
         ("f32[1]", [1j], "expected an array of f32, got complex128"),
-        (
-            "bf16[1]",
-            np.array([1], np.float16),
-            "expected an array of bf16, got float16",
-        ),
+        ("bf16[1]", np.array([1], np.float16), "expected an array of bf16, got float16"),
         ("bf16[1]", [1.0], "expected an array of bf16, got float64"),
     ],
 )

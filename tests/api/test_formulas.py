@@ -35,12 +35,7 @@ def test_morello_s_odd_even_collides_and_ours_does_not() -> None:
 
 @pytest.mark.parametrize(
     "domain",
-    [
-        {"shape": (6, 8)},
-        (6, 8),
-        {"shape": (6, 8), "names": ("d0", "d1")},
-        {"d0": 6, "d1": 8},
-    ],
+    [{"shape": (6, 8)}, (6, 8), {"shape": (6, 8), "names": ("d0", "d1")}, {"d0": 6, "d1": 8}],
 )
 def test_ways_to_give_the_shape(domain: Any) -> None:
     mine = ml.from_sympy(domain, "24*(d1//4) + 4*d0 + d1%4")
@@ -134,12 +129,7 @@ def inverse_over_d0(m: ml.IndexMap) -> list[sympy.Expr]:
         ((3,), "d0 + q", ml.LayoutError, "d0 + q: expected the coordinates d0, got q"),
         ((3,), "d0 * d0", ml.LayoutError, "product of two variables"),
         ((3,), "d0 +", ml.ParseError, "found the end of the text"),
-        (
-            (3.5,),
-            "d0",
-            ml.ShapeError,
-            "expected an integer or a name, got 3.5",
-        ),
+        ((3.5,), "d0", ml.ShapeError, "expected an integer or a name, got 3.5"),
         ((-3, 2), "d0", ml.ShapeError, "size 0 of the shape: expected at least 0, got -3"),
         ((3,), sympy.sin(sympy.Symbol("d0")), ml.UnsupportedError, "not quasi-affine"),
     ],

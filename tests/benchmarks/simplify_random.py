@@ -26,11 +26,7 @@ from simplify_tilings import cases
 
 JUDGED = ("readable", "cheapest")
 RETURNED = Peer("cheapest, as SymPy", ours.converted, sympy_simplify.read)
-FAMILIES = {
-    "layouts": cases,
-    "any": expressions,
-    "negative": partial(expressions, negative=True),
-}
+FAMILIES = {"layouts": cases, "any": expressions, "negative": partial(expressions, negative=True)}
 PEERS = ("ISL", "TVM", "tinygrad", "SymPy")
 
 

@@ -13,15 +13,7 @@ from time import process_time
 from typing import Any
 
 import pytest
-from popular import (
-    FIRST_TIMES,
-    POPULAR,
-    expression,
-    first_times,
-    forget,
-    formula,
-    median_seconds,
-)
+from popular import FIRST_TIMES, POPULAR, expression, first_times, forget, formula, median_seconds
 
 import morello_layouts as ml
 

@@ -80,10 +80,10 @@ def test_values_without_the_base_class_are_taken() -> None:
 @pytest.mark.parametrize("given", [None, ml.Recipe((4,)), "[4]"])
 def test_another_recipe_is_refused(given: Any) -> None:
     class Other(ml.Layout):
-        def recipe(self, shape: Any) -> Any:  # noqa: ARG002
+        def recipe(self, shape: Any) -> Any:
             return given
 
-        def reference(self, coordinates: Any, shape: Any) -> Any:  # noqa: ARG002
+        def reference(self, coordinates: Any, shape: Any) -> Any:
             return 0
 
     with pytest.raises(ml.ShapeError, match="recipe"):
@@ -95,7 +95,7 @@ def test_the_formula_of_a_scalar_may_be_a_number() -> None:
         def recipe(self, shape: Any) -> ml.Recipe:
             return ml.Recipe(shape)
 
-        def reference(self, coordinates: Any, shape: Any) -> Any:  # noqa: ARG002
+        def reference(self, coordinates: Any, shape: Any) -> Any:
             return 0
 
     assert ml.index_map(Scalar(), ())() == 0

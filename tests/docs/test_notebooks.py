@@ -154,11 +154,7 @@ def test_a_run_that_fails_writes_nothing(harness: ModuleType) -> None:
 def test_what_is_compared(harness: ModuleType) -> None:
     """Each output, errors too; of a cell that varies only which kinds there are."""
     path = harness.HERE / "one.ipynb"
-    compared = [
-        "cell 1, stdout: 1",
-        "cell 1, text/plain: 2",
-        "cell 2, text/plain: varies",
-    ]
+    compared = ["cell 1, stdout: 1", "cell 1, text/plain: 2", "cell 2, text/plain: varies"]
     assert harness.shown(nbformat.read(path, as_version=4)) == compared
     error = nbformat.v4.new_output("error", ename="ValueError", evalue="no", traceback=["at 0x7f"])
     change(harness, outputs=[error])

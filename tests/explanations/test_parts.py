@@ -321,10 +321,7 @@ def test_axes_of_morello_layouts() -> None:
             None,
             [
                 ("0", "slowest: what remains of d0: blocks of 4"),
-                (
-                    "0 oe(4)",
-                    "fastest: 4 neighbouring indices of d0, even before odd: 0 2 1 3",
-                ),
+                ("0 oe(4)", "fastest: 4 neighbouring indices of d0, even before odd: 0 2 1 3"),
             ],
         ),
         (

@@ -103,9 +103,7 @@ def test_work_grows_no_worse_than_the_square(family: Family, target: str) -> Non
 @pytest.mark.slow
 @each_target
 @pytest.mark.parametrize(
-    "family",
-    [digits_of_many_variables, digits_of_many_sums, one_sum],
-    ids=lambda f: f.__name__,
+    "family", [digits_of_many_variables, digits_of_many_sums, one_sum], ids=lambda f: f.__name__
 )
 def test_500_terms_are_bounded_work(family: Family, target: str) -> None:
     k = 500 if family is one_sum else 250  # two terms for each variable

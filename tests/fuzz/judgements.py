@@ -222,11 +222,7 @@ def truth_of(offsets: np.ndarray, size: int) -> dict[str, bool]:
     injective = len(np.unique(offsets)) == len(offsets)
     inside = bool(((offsets >= 0) & (offsets < size)).all())
     surjective = inside and len(np.unique(offsets)) == size
-    return {
-        "injective": injective,
-        "surjective": surjective,
-        "bijective": injective and surjective,
-    }
+    return {"injective": injective, "surjective": surjective, "bijective": injective and surjective}
 
 
 QUESTIONS = (ml.is_injective, ml.is_surjective, ml.is_bijective)

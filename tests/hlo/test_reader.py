@@ -206,10 +206,7 @@ def test_braces_nest_to_any_depth(levels: Any) -> None:
         ("fusion(t), kind=kLoop, calls=%f", ("f",)),
         ("fusion(t), calls=f-1.2, to_apply=%g", ("f-1.2", "g")),
         ("conditional(p, a, b), branch_computations={%b0, b1}", ("b0", "b1")),
-        (
-            "conditional(p, a), true_computation=%t, false_computation=%f",
-            ("t", "f"),
-        ),
+        ("conditional(p, a), true_computation=%t, false_computation=%f", ("t", "f")),
         ("select-and-scatter(a), select=%ge, scatter=%add", ("ge", "add")),
         ("custom-call(a), called_computations={%x}", ("x",)),
         ("async-start(a), calls=%wrapped", ("wrapped",)),

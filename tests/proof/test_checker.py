@@ -169,10 +169,7 @@ TRUE: list[tuple[str, Certificate]] = [
         "padded",
         {"sizes": {"N": [2, 3, None]}, "shape": ["4"], "size": "N", "padding": "N - 4"} | LINE,
     ),
-    (
-        "padded",
-        {"sizes": {"N": [2, 1, 9]}, "shape": ["N"], "size": "8", "padding": "8 - N"} | LINE,
-    ),
+    ("padded", {"sizes": {"N": [2, 1, 9]}, "shape": ["N"], "size": "8", "padding": "8 - N"} | LINE),
     ("equivalent", {"sizes": ANY, "offset": f"d0 + {TILES} - N", "others": ["d0 + (-N)%8"]}),
     ("equivalent", {"sizes": {"N": [2, 2, None]}, "others": ["3*d0 + d1 + N%2"]}),
 ]
@@ -298,10 +295,7 @@ FORGED: dict[str, tuple[str, dict[str, Any]]] = {
     "a size of no value": ("injective", {"sizes": {"N": [4, 5, 7]}}),
     "a size in steps of 0": ("injective", {"sizes": {"N": [0, 1, 7]}}),
     "a name that is taken": ("injective", {"digits": [{"name": "d0", "is": "d1", "below": "3"}]}),
-    "a divisor that may be 0": (
-        "equivalent",
-        {"sizes": ANY, "others": ["3*d0 + d1 + 0//(N - 1)"]},
-    ),
+    "a divisor that may be 0": ("equivalent", {"sizes": ANY, "others": ["3*d0 + d1 + 0//(N - 1)"]}),
     "a remainder below 0": ("equivalent", {"others": ["3*d0 + d1 + (-d1)//3"]}),
     "a comment": ("injective", {"offset": "3*d0 + d1  # + 5"}),
     "numbers that are too large": ("injective", {"offset": "*".join(["9" * 4000] * 9) + "*d0"}),

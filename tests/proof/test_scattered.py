@@ -11,13 +11,7 @@ from hypothesis import given, settings
 from morello_layouts.expr import AffineExpr, coordinate_variables
 from morello_layouts.expr.sizes import SizeExpr
 from morello_layouts.maps import IndexMap
-from morello_layouts.proof import (
-    are_equivalent,
-    is_bijective,
-    is_injective,
-    is_surjective,
-    verify,
-)
+from morello_layouts.proof import are_equivalent, is_bijective, is_injective, is_surjective, verify
 from morello_layouts.recipe import Merge, Recipe, Scatter, offset_of, recipe_of_formula
 from tests.recipe.test_recognize import Formula, strided, values
 from tests.support.tables import each_row

@@ -39,10 +39,7 @@ SHARED = ("bf16[B,M,N]{2,1,0:T(8,128)(2,1)}", "bf16[B,M,N]{2,1,0:T(*,8,128)(2,1)
             lambda: ml.is_bijective("f32[6,8]"),
             "bijective: injective, and all 48 slots hold an element. Decided by ISL.",
         ),
-        (
-            lambda: ml.is_bijective("f32[0,3]"),
-            "bijective: injective, and the buffer is empty.",
-        ),
+        (lambda: ml.is_bijective("f32[0,3]"), "bijective: injective, and the buffer is empty."),
         (
             lambda: ml.is_bijective("f32[M,N]"),
             "bijective for all sizes: injective, and every slot holds an element. Decided by ISL.",

@@ -159,7 +159,7 @@ FAULTS: dict[str, list[tuple[Spoil, str, str, Any]]] = {
             "if A = B = C = D = 1, the inverse differs from the recipe at slot 0",
             "sampling",
             dict.fromkeys("ABCD", 1),
-        ),
+        )
     ],
 }
 

@@ -139,10 +139,7 @@ ENTRIES = {
             "i // 8 reaches 4, in the next block",
             variable("i", 0, 32) // 8,
         ),
-        (
-            (variable("d0", 53, 71) % 42, "d0 - 42"),
-            (variable("d0", -5, -1) % 5, "d0 + 5"),
-        ),
+        ((variable("d0", 53, 71) % 42, "d0 - 42"), (variable("d0", -5, -1) % 5, "d0 + 5")),
     ),
     "flatten-nested": Entry(
         (
@@ -258,10 +255,7 @@ ENTRIES = {
             "the floor has a factor: 3·(x // 4) is not (3·x) // 4",
             (4 * y + 3 * x) // 8,
         ),
-        (
-            (digit(y + x // 4, 2, 3), "((4*y + x)//8)%3"),
-            ((y + x // 4) // 5, "(4*y + x)//20"),
-        ),
+        ((digit(y + x // 4, 2, 3), "((4*y + x)//8)%3"), ((y + x // 4) // 5, "(4*y + x)//20")),
     ),
     "push-into-xor": Entry(
         (make.push_digit,),
@@ -373,10 +367,7 @@ ENTRIES = {
             "the factor is 7, but the divisor is 8",
             x % 8,
         ),
-        (
-            (3 * (x // 2) - 15 * (x // 10), "3*((x//2)%5)"),
-            (x % 8 - 4 * digit(x, 4, 2), "x%4"),
-        ),
+        ((3 * (x // 2) - 15 * (x // 10), "3*((x//2)%5)"), (x % 8 - 4 * digit(x, 4, 2), "x%4")),
     ),
     "subtract-mod": Entry(
         (make.subtract_from_operand, make.subtract_from_digit),
@@ -386,13 +377,7 @@ ENTRIES = {
             make.subtract_other_place,
             make.subtract_floors,
         ),
-        Example(
-            x - x % 8,
-            "8*(x//8)",
-            x - 2 * (x % 8),
-            "the factors are 1 and 2",
-            8 * (x // 8),
-        ),
+        Example(x - x % 8, "8*(x//8)", x - 2 * (x % 8), "the factors are 1 and 2", 8 * (x // 8)),
         ((3 * digit(x, 2, 12) - 3 * digit(x, 2, 4), "12*((x//8)%3)"),),
     ),
     "reduce-factor": Entry(

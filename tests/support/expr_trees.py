@@ -8,12 +8,7 @@ from typing import Any
 
 from morello_layouts.expr import AffineExpr, variable
 
-OPERATORS = {
-    "+": operator.add,
-    "*": operator.mul,
-    "//": operator.floordiv,
-    "%": operator.mod,
-}
+OPERATORS = {"+": operator.add, "*": operator.mul, "//": operator.floordiv, "%": operator.mod}
 
 
 def evaluate(tree: Any, values: Any) -> Any:

@@ -278,8 +278,7 @@ def test_to_xla_for_all_sizes(text: str, shape: tuple[str | int, ...], expected:
 
 
 @pytest.mark.parametrize(
-    ("text", "shape"),
-    [("[1, 2, 1 p(4), 0]", ("M", 8, 3)), ("[0, 0 oe(4), 1, 0 p(2)]", ("M", "N"))],
+    ("text", "shape"), [("[1, 2, 1 p(4), 0]", ("M", 8, 3)), ("[0, 0 oe(4), 1, 0 p(2)]", ("M", "N"))]
 )
 def test_a_symbolic_size_in_the_way(text: str, shape: tuple[str | int, ...]) -> None:
     with pytest.raises(TranslationNotFoundError, match="a low part of dimension"):
@@ -409,10 +408,7 @@ def test_padding_within_blocks_is_not_found() -> None:
     [
         ("f32[0,3]", "at least one element"),
         ("f32[M,0]", "at least one element"),
-        (
-            "f32[3,5]{1,0:T(2,2)}",
-            "9 of 24 slots are padding, and the first, slot 9, lies",
-        ),
+        ("f32[3,5]{1,0:T(2,2)}", "9 of 24 slots are padding, and the first, slot 9, lies"),
         ("f32[12]{0:T(6)(4)}", "4 of 16 slots are padding"),
         ("f32[8]{0:T(4)(4,1)(2,1)}", "padding"),
         ("bf16[2048]{0:T(1024)(128)(2,1)}", "(d0//128)%2 lies inside d0%128"),

@@ -214,10 +214,7 @@ class CuteLayout(Layout):
         return offset
 
     def by_document(
-        self,
-        coordinate: Sequence[int],
-        shape: Sequence[int],  # noqa: ARG002
-        /,
+        self, coordinate: Sequence[int], shape: Sequence[int], /
     ) -> tuple[int, int] | None:
         """Return an element's offset and the buffer's size by CuTe's document."""
         return by_strides(coordinate, integers.wrap(self.shape), integers.wrap(self.stride))

@@ -160,7 +160,7 @@ class FragmentLayout(Layout):
         """The element type."""
         return self.type
 
-    def notes(self, shape: Sequence[Int], /) -> tuple[str, ...]:  # noqa: ARG002
+    def notes(self, shape: Sequence[Int], /) -> tuple[str, ...]:
         """Return what a reader should know."""
         return self.remarks
 
@@ -172,7 +172,7 @@ class FragmentLayout(Layout):
                 "leave the shape out",
             )
 
-    def names(self, rank: int) -> tuple[str, ...]:  # noqa: ARG002
+    def names(self, rank: int) -> tuple[str, ...]:
         """Return the operand's dimensions."""
         return tuple(self.dims)
 

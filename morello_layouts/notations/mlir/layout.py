@@ -74,7 +74,7 @@ class MlirMap(CoordinateLayout):
         """Return the names of the dimensions."""
         return standard(rank or self.rank)
 
-    def texts(self, rank: int = 0) -> tuple[str, ...]:  # noqa: ARG002
+    def texts(self, rank: int = 0) -> tuple[str, ...]:
         """Return the results as MLIR writes them."""
         return tuple(str(f).replace("//", " floordiv ").replace("%", " mod ") for f in self.forms)
 
@@ -286,7 +286,7 @@ class MlirPack(CoordinateLayout):
         order = self.outer_dims_perm or range(len(shape))
         return place_in_blocks(coordinate, shape, order, self._tiles)
 
-    def texts(self, rank: int = 0) -> tuple[str, ...]:  # noqa: ARG002
+    def texts(self, rank: int = 0) -> tuple[str, ...]:
         """The attributes as MLIR prints them."""
         names = ("outer_dims_perm", "inner_dims_pos", "inner_tiles")
         values = (self.outer_dims_perm, self.inner_dims_pos, self.inner_tiles)

@@ -358,7 +358,7 @@ class MorelloLayout(Layout):
         """Return an element's offset and the number of elements, by the book's list."""
         return by_list(self.phys_dims, coordinate, shape)
 
-    def names(self, rank: int) -> tuple[str, ...]:  # noqa: ARG002
+    def names(self, rank: int) -> tuple[str, ...]:
         """Return n, c, h, w for NHWC; other layouts number their dimensions."""
         return tuple("nchw") if str(self) == "NHWC" else ()
 

@@ -111,7 +111,7 @@ class OnednnLayout(Layout):
         outer = (letters[dim].upper() if dim in blocked else letters[dim] for dim in self.order)
         return *outer, *(f"{size}{letters[dim]}" for dim, size in self.blocks)
 
-    def names(self, rank: int) -> tuple[str, ...]:  # noqa: ARG002
+    def names(self, rank: int) -> tuple[str, ...]:
         """Return the letters."""
         return tuple(self.letters)
 

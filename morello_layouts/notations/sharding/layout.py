@@ -46,7 +46,7 @@ class Placement(ABC):
         Plain integers, by the system's own document alone.
         """
 
-    def notes(self, shape: Sequence[Int]) -> tuple[str, ...]:  # noqa: ARG002
+    def notes(self, shape: Sequence[Int]) -> tuple[str, ...]:
         """Return what a reader should know: how sizes that do not divide are treated."""
         return ()
 

@@ -407,7 +407,7 @@ class ColumnMajor(Layout):
         columns = shape[1]
         return Recipe(tuple(shape), (Pad((self.lead, columns), cut=True), Transpose((1, 0))))
 
-    def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:  # noqa: ARG002
+    def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
         """Return the row plus the column times the leading dimension."""
         row, column = coordinates
         return row + column * self.lead

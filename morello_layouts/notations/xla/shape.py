@@ -140,7 +140,7 @@ class XlaShape(Layout):
         bits = min(self.bits, bits_of(self.element_type))
         return bytes_of(bare.reserved_elements(self.shape), bits)
 
-    def byte_counts(self, shape: Sequence[int], /) -> tuple[int, int]:  # noqa: ARG002
+    def byte_counts(self, shape: Sequence[int], /) -> tuple[int, int]:
         """Return the bytes of the elements alone, and those that XLA reserves."""
         return self.data_bytes, self.byte_size
 
@@ -191,7 +191,7 @@ class XlaShape(Layout):
         """Yield the array itself."""
         yield (), self
 
-    def notes(self, shape: Sequence[Int], /) -> tuple[str, ...]:  # noqa: ARG002
+    def notes(self, shape: Sequence[Int], /) -> tuple[str, ...]:
         """Return warnings about the sizes."""
         return self.warnings
 

@@ -12,20 +12,8 @@ from tvm.sym import Analyzer
 from peers.peer import Peer, Unreadable
 from peers.tree import Bounds, Tree
 
-_BUILD = {
-    "+": lambda a, b: a + b,
-    "*": lambda a, b: a * b,
-    "//": tirx.floordiv,
-    "%": tirx.floormod,
-}
-_READ = {
-    "Add": "+",
-    "Mul": "*",
-    "FloorDiv": "//",
-    "FloorMod": "%",
-    "Div": "tdiv",
-    "Mod": "trem",
-}
+_BUILD = {"+": lambda a, b: a + b, "*": lambda a, b: a * b, "//": tirx.floordiv, "%": tirx.floormod}
+_READ = {"Add": "+", "Mul": "*", "FloorDiv": "//", "FloorMod": "%", "Div": "tdiv", "Mod": "trem"}
 
 
 def peers(library: str) -> list[Peer]:

@@ -64,11 +64,7 @@ CONSTRUCTIONS = [
     (lambda: Packed(True), "Packed: expected an integer from 2, got True", *PACKS_NOTHING),
     (lambda: OddEven(3), "OddEven: expected an even size, got 3", *NO_HALVES),
     (lambda: OddEven(0), "OddEven: expected an integer from 2, got 0", *NO_HALVES),
-    (
-        lambda: OddEven(None),
-        "OddEven: expected an integer from 2, got None",
-        *NO_HALVES,
-    ),
+    (lambda: OddEven(None), "OddEven: expected an integer from 2, got None", *NO_HALVES),
     (
         lambda: MorelloLayout([(0, 4)]),
         "phys_dims: expected a physical dimension, got 4",
@@ -508,12 +504,7 @@ TEXTS = [
         FORM,
         EXAMPLE,
     ),
-    (
-        "([0], c9)",
-        "contig: expected an integer from 0 to 1, got 9",
-        6,
-        *CONTIG,
-    ),
+    ("([0], c9)", "contig: expected an integer from 0 to 1, got 9", 6, *CONTIG),
     ("[0, 1, 0]", INNER_DYNAMIC[0], 7, *INNER_DYNAMIC[1:]),
     ("[0 p(1)]", "Packed: expected an integer from 2, got 1", 5, *PACKS_NOTHING),
     ("[1, 0 oe(3)]", "OddEven: expected an even size, got 3", 9, *NO_HALVES),

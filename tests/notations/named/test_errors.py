@@ -147,7 +147,3 @@ def test_wrong_texts(text: str, caret: str, what: str, fix: str) -> None:
     error = caught.value
     assert (" " * error.position + "^", error.what, error.fix) == (caret, what, fix or EXAMPLE)
     assert error.why
-
-
-def test_the_table_has_30_texts() -> None:
-    assert len({text for text, *_ in ERRORS}) >= 30

@@ -128,10 +128,6 @@ def test_the_full_text_of_an_error(text: str, caret: str, what: str, fix: str) -
     assert error.why == FORM
 
 
-def test_the_table_has_30_texts() -> None:
-    assert len({text for text, *_ in ERRORS}) >= 30
-
-
 @pytest.mark.parametrize(
     ("text", "why"),
     [

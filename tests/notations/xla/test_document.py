@@ -28,11 +28,7 @@ def test_figure_1_cell_by_cell() -> None:
 def test_tiling_is_pad_reshape_transpose() -> None:
     recipe = ml.index_map("f32[3,5]{1,0:T(2,2)}").recipe
     assert recipe.shapes == ((3, 5), (4, 6), (2, 2, 3, 2), (2, 3, 2, 2))
-    assert recipe.steps == (
-        ml.Pad((4, 6)),
-        ml.Split((2, 2)),
-        ml.Transpose((0, 2, 1, 3)),
-    )
+    assert recipe.steps == (ml.Pad((4, 6)), ml.Split((2, 2)), ml.Transpose((0, 2, 1, 3)))
     assert str(recipe) == "[3,5] → pad [4,6] → split [2,2,3,2] → transpose [2,3,2,2]"
 
 
@@ -157,8 +153,7 @@ def test_tail_padding_comes_last() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["f32[3,5]{1,0:T(2,2)}", "f32[5,3]{0,1:T(4,4)(3,1)L(50)}", "f32[2,3,5]{0,2,1:T(*,4)}"],
+    "text", ["f32[3,5]{1,0:T(2,2)}", "f32[5,3]{0,1:T(4,4)(3,1)L(50)}", "f32[2,3,5]{0,2,1:T(*,4)}"]
 )
 def test_unpack_is_the_same_whatever_padding_holds(text: str) -> None:
     m = ml.index_map(text)
