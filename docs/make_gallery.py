@@ -56,22 +56,21 @@ TAIL: Final = """\
 ## Swizzles
 
 Shared memory of a GPU is often swizzled: the column is combined with the row by exclusive or, so
-that a column of a tile touches all banks. A recipe cannot say that, because each step acts on axes
-one by one. But it is a formula, a sum of bits modulo 2, and proofs take formulas too:
+that a column of a tile touches all banks. CuTe, Triton and formulas say it; in a recipe it is one
+step:
 
 ```python
->>> swizzle = ml.from_sympy(
-...     {"shape": (8, 8), "size": 64},
-...     "8*d0 + 4*((d0//4 + d1//4) % 2) + 2*((d0//2 + d1//2) % 2) + (d0 + d1) % 2",
-... )
->>> all(swizzle(i, j) == 8*i + (i ^ j) for i in range(8) for j in range(8))
-True
->>> ml.is_bijective(swizzle).holds
+>>> swizzle = ml.index_map("Sw<3,0,3> o 0 o (8,8):(8,1)")
+>>> print(swizzle)
+(d0, d1) -> 8*d0 + (d0 ^ d1)
+>>> print(swizzle.recipe)
+[8,8] → merge [64] → split [8,8] → xor axis 1 with axis 0
+>>> ml.are_equivalent(swizzle, ml.from_sympy((8, 8), "8*d0 + (d0 ^ d1)")).holds
 True
 
 ```
 
-There is no picture: tiles and padding come from a recipe.
+[No bank conflicts in my kernel](../how_to/no_bank_conflicts.md) finds the best one.
 """
 
 

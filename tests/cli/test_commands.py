@@ -22,6 +22,7 @@ from morello_layouts.cli.results import Status, status_of
 from morello_layouts.notations.expression import parse_shape
 from morello_layouts.proof import Proof
 from tests.support import tpu_dumps
+from tests.support.paths import ROOT
 from tests.support.tables import each_row
 
 PROOF_KEYS = {
@@ -232,7 +233,18 @@ def test_help_shows_examples_and_json(command: str) -> None:
 def examples() -> list[str]:
     texts = [run(name, "--help").stdout for name in commands.commands] + [run("--help").stdout]
     lines = (line for t in texts for line in t.replace("\\\n", "").splitlines())
-    return sorted({" ".join(line.split()) for line in lines if "  morello-l" in line})
+    return sorted({" ".join(line.split()) for line in lines if "  morello-l" in line} | in_pages())
+
+
+def in_pages() -> set[str]:
+    """The commands of the pages; neither servers nor programs of the page's own."""
+    pages = [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]
+    text = "\n".join(path.read_text("utf-8") for path in pages if path.parent.name != "generated")
+    found = re.findall(r"^(?:\$ )?morello-layouts (.+)|`mlay (\w[^`]+)`", text, re.MULTILINE)
+    lines = {f"morello-layouts {block or inline}" for block, inline in found}
+    return {x for x in lines if "explore" not in x or "--check" in x} - {
+        x for x in lines if ":distances" in x
+    }
 
 
 PROGRAM = """HloModule small
