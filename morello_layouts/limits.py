@@ -43,7 +43,7 @@ BOX_VALUES: Final = 64
 BOX_WORK: Final = 100_000
 """Terms that one search evaluates for these comparisons."""
 
-SEARCH_WORK: Final = 800
+SEARCH_WORK: Final = 600
 """Operands that one search writes or simplifies; then the best form so far is the answer."""
 
 # Indexing maps

@@ -167,9 +167,7 @@ class _Search:
             fits = self.fits.form(simple if self.hidden else form)
             if fits is not form:
                 fitted = min(self.canonicalize(fits), self.fits.form(simple), key=self.cost)
-        for start in self.starts(fitted):
-            if self.left > 0:
-                found.append(self.repeated(start))
+        found += map(self.repeated, self.starts(fitted))
         best = min([*found, *map(self.fits.form, found), fits], key=self.cost)
         return min(substitute(best, self.hidden) if self.hidden else best, form, key=self.cost)
 
@@ -196,14 +194,15 @@ class _Search:
         return replace_atoms(form, hide)
 
     def starts(self, form: AffineExpr) -> Iterator[AffineExpr]:
-        """Yield ways to write a form: from digits of digits, one search misses some."""
-        yield form
-        if not is_plain(form) and len(form.terms) <= SEARCH_TERMS:
+        """Yield ways to write a form, as long as steps are left: one search misses some."""
+        if self.left > 0:
+            yield form
+        if self.left > 0 and not is_plain(form) and len(form.terms) <= SEARCH_TERMS:
             with suppress(UnsupportedError):  # a way may nest too deep
                 near = expand_digits(form, nearest=True, mods=True)
                 if near is not form:
                     yield near
-                if _is_nested(form):
+                if self.left > 0 and _is_nested(form):
                     yield expand_digits(form)
 
     def best(self, simple: AffineExpr) -> AffineExpr:
