@@ -55,12 +55,8 @@ def place_rows(report: ArrayReport) -> list[Row]:
     if m is not None:
         names = f": {', '.join(m.recipe.axis_names)}" if m.recipe.axis_names else ""
         rows.append(Row("shape", _physical_shape(m.recipe.physical_shape) + names))
-    if (
-        not (m is not None and m.recipe.axis_names)
-        and words.axes
-        and any(axis.size != 1 for axis in words.axes)
-    ):
-        coordinates = [axis.label for axis in words.axes if axis.size != 1]
+    coordinates = [axis.label for axis in words.axes if axis.size != 1]
+    if coordinates and not (m is not None and m.recipe.axis_names):
         rows.append(Row("axes", ", ".join(coordinates)))
     if words.word is not None:
         rows.append(Row("32-bit word", words.word.text))
@@ -90,13 +86,8 @@ def size_rows(report: ArrayReport) -> list[Row]:
 
 
 def _physical_shape(sizes: tuple[Int, ...]) -> str:
-    squeezed = [n for n in sizes if n != 1]
-    text = f"[{','.join(map(str, sizes))}]"
-    return (
-        text
-        if len(squeezed) == len(sizes)
-        else f"{text}, without ones [{','.join(map(str, squeezed))}]"
-    )
+    text, squeezed = (f"[{','.join(map(str, x))}]" for x in (sizes, [n for n in sizes if n != 1]))
+    return text if squeezed == text else f"{text}, without ones {squeezed}"
 
 
 def byte_row(data: int, reserved: int, by: str = " that XLA reserves") -> Row:
@@ -109,12 +100,11 @@ def byte_row(data: int, reserved: int, by: str = " that XLA reserves") -> Row:
 
 def _elements(sizes: BufferSizes) -> str:
     elements, spanned, shared = sizes.elements, sizes.spanned_elements, sizes.shared_elements
+    padding = f"{amount(sizes.padding_elements)} of padding" if sizes.padding_elements else ""
     if shared < 0:
-        padding = f"{amount(sizes.padding_elements)} of padding" if sizes.padding_elements else ""
         holders = f"each in {amount((elements - shared) // elements)} of {amount(spanned)} slots"
         return f"{amount(elements)}, {holders}, {padding or 'no padding'}"
     if shared:
-        padding = f"{amount(sizes.padding_elements)} of padding" if sizes.padding_elements else ""
         slots = f"{amount(elements - shared)} slots, which they share"
         return f"{amount(elements)} in {slots}, {padding or 'no padding'}"
     if spanned == elements:

@@ -106,20 +106,12 @@ class Suggestion(Displayed):
 
     @property
     def byte_size(self) -> int:
-        """Bytes that XLA reserves.
-
-        >>> suggest("f32", (3, 5), "v5e")[0].byte_size
-        512
-        """
+        """Bytes that XLA reserves."""
         return self.waste.reserved_bytes
 
     @property
     def factor(self) -> float:
-        """Bytes reserved over bytes of data.
-
-        >>> suggest("f32", (4, 128), "v5e")[0].factor
-        1.0
-        """
+        """Bytes reserved over bytes of data."""
         return self.waste.factor
 
     def __str__(self) -> str:

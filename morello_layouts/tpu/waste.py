@@ -81,20 +81,12 @@ class Waste(Displayed):
 
     @property
     def padding_bytes(self) -> int:
-        """Bytes that hold no data.
-
-        >>> waste(XlaShape("f32", (3, 5))).padding_bytes
-        0
-        """
+        """Bytes that hold no data."""
         return self.reserved_bytes - self.data_bytes
 
     @property
     def factor(self) -> float:
-        """Reserved bytes over data bytes; 1 if both are 0, infinity past a float.
-
-        >>> waste(XlaShape("f32", (3, 5))).factor
-        1.0
-        """
+        """Reserved bytes over data bytes; 1 if both are 0, infinity past a float."""
         if self.data_bytes == self.reserved_bytes:
             return 1.0
         try:
@@ -250,38 +242,22 @@ class WasteFormula(Displayed):
 
     @property
     def data_bytes(self) -> sympy.Expr:
-        """Bytes of the elements, in SymPy.
-
-        >>> waste_formula(XlaShape("s32", ("M", 3))).data_bytes
-        12*M
-        """
+        """Bytes of the elements, in SymPy."""
         return _sympy(self.data)
 
     @property
     def reserved_bytes(self) -> sympy.Expr:
-        """Bytes that XLA reserves, in SymPy.
-
-        >>> waste_formula(XlaShape("s32", ("M", 3))).reserved_bytes
-        12*M
-        """
+        """Bytes that XLA reserves, in SymPy."""
         return _sympy(self.reserved)
 
     @property
     def padding_bytes(self) -> sympy.Expr:
-        """Bytes that hold no data, in SymPy.
-
-        >>> waste_formula(XlaShape("s32", ("M", 3))).padding_bytes
-        0
-        """
+        """Bytes that hold no data, in SymPy."""
         return _sympy(self.reserved - self.data)
 
     @property
     def factor(self) -> sympy.Expr:
-        """Reserved bytes over data bytes, in SymPy; 1 if both are equal.
-
-        >>> waste_formula(XlaShape("s32", ("M", 3))).factor
-        1
-        """
+        """Reserved bytes over data bytes, in SymPy; 1 if both are equal."""
         if self.data == self.reserved:
             return _sympy(1)
         return self.reserved_bytes / self.data_bytes

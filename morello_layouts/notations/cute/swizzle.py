@@ -66,20 +66,12 @@ class Swizzle(Displayed):
 
     @property
     def block(self) -> int:
-        """The size of the blocks inside of which offsets move.
-
-        >>> Swizzle(3, 4, 3).block
-        128
-        """
+        """The size of the blocks inside of which offsets move."""
         return 1 << self._end if self.bits else 1
 
     @property
     def period(self) -> int:
-        """The multiples of this number that may be added before the swizzle as well as after it.
-
-        >>> Swizzle(3, 4, 3).period
-        1024
-        """
+        """The multiples of this number that may be added before the swizzle as well as after it."""
         return 1 << self.base + self.bits + abs(self.shift) if self.bits else 1
 
     @property
@@ -224,11 +216,7 @@ class ComposedLayout(Layout):
 
     @property
     def buffer(self) -> Int:
-        """The slots of the buffer: whole rows, and whole blocks in which a swizzle moves elements.
-
-        >>> ComposedLayout(Swizzle(3, 0, 3), 0, CuteLayout((10, 5), (5, 1))).buffer
-        56
-        """
+        """The slots of the buffer: whole rows, and whole blocks that a swizzle permutes."""
         inner = self.layout.buffer if isinstance(self.layout, ComposedLayout) else self.layout.span
         return round_up(self.offset + inner, self.in_elements.swizzle.block)
 

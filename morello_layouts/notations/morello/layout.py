@@ -112,10 +112,6 @@ class MorelloLayout(Layout):
         Logical dimensions may be left out, as those of size 1 are. As in Morello, the list alone
         decides: a layout with packs is not row-major, even if it has the same offsets at some
         shape (``canonicalize`` it first). How many dimensions are contiguous does not matter.
-
-        >>> import morello_layouts as ml
-        >>> ml.parse("[0, 2]").is_row_major
-        True
         """
         return self._is_dynamic and self._logical_dims == sorted(self._logical_dims)
 
@@ -125,10 +121,6 @@ class MorelloLayout(Layout):
 
         As for ``is_row_major``, dimensions may be left out and the list alone decides; a layout of
         one Dynamic, or of none, is both.
-
-        >>> import morello_layouts as ml
-        >>> ml.parse("[2, 0]").is_col_major
-        True
         """
         return self._is_dynamic and self._logical_dims == sorted(self._logical_dims, reverse=True)
 
@@ -168,12 +160,7 @@ class MorelloLayout(Layout):
 
     @property
     def is_fully_contiguous(self) -> bool:
-        """Whether all physical dimensions are contiguous: the elements lie in one run.
-
-        >>> import morello_layouts as ml
-        >>> ml.parse("([0, 1], c1)").is_fully_contiguous
-        False
-        """
+        """Whether all physical dimensions are contiguous: the elements lie in one run."""
         return self.contig == len(self.phys_dims)
 
     def for_tile(self, parent_shape: Sequence[int], tile_shape: Sequence[int]) -> MorelloLayout:

@@ -102,11 +102,7 @@ class OnednnLayout(Layout):
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The text of each axis in memory, the slowest varying first.
-
-        >>> OnednnLayout((0, 1, 2), ((1, 16),)).texts
-        ('a', 'B', 'c', '16b')
-        """
+        """The text of each axis in memory, the slowest varying first."""
         blocked, letters = {dim for dim, _ in self.blocks}, self.letters
         outer = (letters[dim].upper() if dim in blocked else letters[dim] for dim in self.order)
         return *outer, *(f"{size}{letters[dim]}" for dim, size in self.blocks)
