@@ -50,7 +50,7 @@ found = {
 found["bitcast"] = str(ml.is_bitcast("f32[3,5]", "f32[3,5]{0,1}"))
 sys.platform = "emscripten"
 try:
-    ml.bank_conflicts("f32[32,32]", "column")
+    ml.bank_conflicts("f32[32,LD]", "column")
 except ml.LayoutError as error:
     found["page"] = str(error)
 print(json.dumps(found))
