@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 _WINDOW = 72  # characters of a long source line shown around the caret
+_LINE = 1000  # characters of a line of an error; what somebody gave may have any number
 
 
 class LayoutError(ValueError):
@@ -31,11 +32,15 @@ class LayoutError(ValueError):
         self, what: str, why: str = "", fix: str = "", *, part: tuple[str | int, ...] = ()
     ) -> None:
         self.what, self.why, self.fix, self.part = what, why, fix, part
-        super().__init__("\n".join(line for line in (what, why, fix) if line))
+        super().__init__("\n".join(_cut(line) for line in (what, why, fix) if line))
 
     def __reduce__(self) -> Any:
         """Return what pickle and copy need: by default they keep the text of an exception alone."""
         return _restored, (type(self), self.args, self.__dict__)
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _LINE else f"{line[: _LINE - 1]}…"
 
 
 def _restored(kind: type[LayoutError], args: tuple[Any, ...], fields: dict[str, Any]) -> Any:
@@ -96,7 +101,8 @@ class ParseError(LayoutError):
         self.line = before.count("\n") + first_line
         self.column = self.position - (before.rfind("\n") + 1) + 1
         super().__init__(what, why, fix)
-        shown = "\n".join(line for line in (what, self.pointer(), why, fix) if line)
+        lines = (_cut(what), self.pointer(), _cut(why), _cut(fix))
+        shown = "\n".join(line for line in lines if line)
         self.args = (shown,)
 
     def pointer(self) -> str:

@@ -237,9 +237,9 @@ def _dtype(m: IndexMap, given: Any) -> np.dtype[Any]:
         given = numpy_type(element.name or "")
     try:
         dtype: np.dtype[Any] = np.dtype(given)
-    except TypeError:
+    except (TypeError, ValueError, SyntaxError):  # the last two of texts with commas
         raise LayoutError(
-            f"dtype: expected a type of NumPy, got {given!r}",
+            f"dtype: expected a type of NumPy, got {shown(given)}",
             "bytes become items of a type",
             "give the type, such as dtype='float32'",
         ) from None

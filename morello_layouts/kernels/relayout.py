@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from morello_layouts.checks import as_index
+from morello_layouts.checks import as_index, shown
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr, canonicalize
 from morello_layouts.expr.conversions import latex_map, to_sympy
@@ -242,11 +242,11 @@ def item_type(given: Any) -> np.dtype[Any]:
     try:
         known = isinstance(given, str) and given in ELEMENT_BITS
         dtype = np.dtype(numpy_type(given) if known else given)
-    except TypeError:
+    except (TypeError, ValueError, SyntaxError):  # the last two of texts with commas
         dtype = np.dtype(object)
     if dtype.hasobject or dtype.itemsize == 0:
         raise LayoutError(
-            f"dtype: expected a type of items, got {given!r}",
+            f"dtype: expected a type of items, got {shown(given)}",
             "an item is a number or a record of fixed size",
             "give for example 'float32' or 'bf16'",
         )

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from morello_layouts.checks import shown
 from morello_layouts.errors import ParseError
 from morello_layouts.expr import Interval
 from morello_layouts.expr.bounds import UNBOUNDED
@@ -21,7 +22,7 @@ _OF_NAME: Final = re.compile(r"(?P<name>\s*[A-Za-z_]\w*\s*)(?:=|:|∈|\bin\b)(?P
 _VALUES: Final = tuple(
     re.compile(pattern, re.DOTALL)
     for pattern in (
-        r"(?P<lo>[^=]*?)\.\.\.?=?(?P<hi>[^=]*)",
+        r"(?P<lo>[^=.]*)\.\.\.?=?(?P<hi>[^=]*)",
         r"\s*range\s*\((?:(?P<lo>[^,]*),)?(?P<end>[^,]*)\)\s*",
         r"\s*\[(?P<lo>[^,:]*),(?P<hi>[^,:]*)\]\s*",
         r"\s*\[(?P<lo>[^,:]*),(?P<end>[^,:]*)\)\s*",
@@ -77,13 +78,16 @@ def _compared(part: str, at: int, text: str) -> tuple[str, tuple[Int | None, Int
     middle = 2 if len(sides) == 5 else (names or [-1])[0]
     if len(sides) > 5 or middle not in names:
         raise _unclear(part, at, text)
-    lo = hi = None
+    lo: Int | None = None
+    hi: Int | None = None
     for k in {middle - 1, middle + 1} & {*range(len(sides))}:
         sign, other = sides[k], 2 * k - middle
         value = _number(sides[other], at + len("".join(sides[:other])), text)
         sign = sign if k > middle else _MIRRORED[sign]
-        lo = value + (sign == ">") if sign in (">", ">=", "≥", "==") else lo
-        hi = value - (sign == "<") if sign in ("<", "<=", "≤", "==") else hi
+        if sign not in ("<", "<=", "≤"):
+            lo = _one_end(lo, value + (sign == ">"), max)
+        if sign not in (">", ">=", "≥"):
+            hi = _one_end(hi, value - (sign == "<"), min)
     return sides[middle].strip(), (lo, hi)
 
 
@@ -116,7 +120,7 @@ def _number(text: str, at: int, whole: str) -> Int:
 
 def _unclear(part: str, at: int, text: str) -> ParseError:
     return ParseError(
-        f"a bound: expected a name and its values, got {part.strip()!r}",
+        f"a bound: expected a name and its values, got {shown(part.strip())}",
         "0..7 has both ends, range(8) and a size of 8 end at 7; bounds have commas between them",
         "write i=0..7, 0<=i<8, i in range(8), or the size i=8",
         text=text,

@@ -188,7 +188,7 @@ def _one(part: str, text: str, position: int) -> list[Assumption]:
     match = _RANGE.fullmatch(stripped)
     if match is None or match[2] is match[4] is None:
         raise ParseError(
-            f"an assumption: expected a condition on a size, got {stripped!r}",
+            f"an assumption: expected a condition on a size, got {shown(stripped)}",
             "an assumption says what divides a size, or how large it is",
             "write for example M % 8 == 0, N >= 2 or 1 <= N <= 128",
             text=text,

@@ -17,6 +17,7 @@ from morello_layouts.limits import LAYOUT_TEXT
 from tests.support.tables import each_row
 
 LONG = "1" * 5000
+BAD = ["i<,", ",=", "(1,2", "x" * 5000]  # NumPy raises errors of three kinds
 
 REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: ml.index_map("f32[M,N]", assuming=f"M >= {LONG}"), "the number is too large"),
@@ -30,6 +31,12 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: ml.parse("f32[2]{0:T" + "(2)" * LAYOUT_TEXT + "}"), "at most 40,000 characters"),
     (lambda: ml.code(2 * sympy.Symbol('x"; system("id")'), "latex", {}), "is not a name"),
     (lambda: ml.code(2 * sympy.Symbol(r"\input"), "latex", {}), "is not a name"),
+    (lambda: ml.simplify("i", "i=" + "." * 100_000 + "="), "a bound: expected a name"),
+    *[(lambda t=t: ml.relayout("[0]", "[0]", (3,)).compile(t), "a type of items") for t in BAD],
+    *[
+        (lambda t=t: ml.unpack("[0]", b"ab", (2,), as_bytes=True, dtype=t), "a type of NumPy")
+        for t in BAD
+    ],
 ]
 
 
@@ -39,6 +46,17 @@ def test_refused(act: Callable[[], Any], message: str) -> None:
         act()
     assert message in str(caught.value)
     assert caught.value.fix
+
+
+@pytest.mark.parametrize("name", ["x" * 10_000, "\x00" * 10_000])
+def test_errors_are_shorter_than_what_was_given(name: str) -> None:
+    m, wrong = ml.index_map("f32[M,8]"), list[LayoutError]()
+    acts = m.view, lambda reverse: m.at(**{reverse: 3}), lambda reverse: ml.code(m, reverse)
+    for act in (*acts, lambda reverse: ml.simplify("i", f"{reverse}?")):
+        with pytest.raises(LayoutError) as caught:
+            act(reverse=name)
+        wrong.append(caught.value)
+    assert max(len(str(error)) for error in wrong) < 2000
 
 
 def test_the_caret_is_under_the_number() -> None:

@@ -107,6 +107,7 @@ def test_sides_without_a_common_bit_are_added() -> None:
         *[("i in range(32)", 0, 31), ("i=range(1)", 0, 0), ("i = range(-2, 3)", -2, 2)],
         *[("i=-3..4", -3, 4), ("i: 0..7", 0, 7), ("i in [0, 7]", 0, 7), ("i=[0,8)", 0, 7)],
         *[("i=32", 0, 31), ("i>0 and i<8", 1, 7), ("9>i; i>=3\ni<7", 3, 6)],
+        *[("3 > i < 9, i=-2..", -2, 2), ("4 < i > 1, i<8", 5, 7), ("5 == i < 9", 5, 5)],
     ],
 )
 def test_other_ways_to_write_bounds(text: str, lo: int, hi: int) -> None:
