@@ -7,7 +7,6 @@ machine, and other work on the machine matters less.
 from __future__ import annotations
 
 import statistics
-import subprocess
 import sys
 from pathlib import Path
 from time import process_time
@@ -44,41 +43,6 @@ def expression(layout: Layout) -> object:
 def forget() -> None:
     """Empty SymPy's cache, the only one on the way."""
     clear_cache()
-
-
-IN_A_FRESH_PROCESS = """
-from time import process_time
-def lap(last=[process_time()]):
-    last.append(process_time())
-    print(last[-1] - last[-2])
-import numpy; lap()
-import morello_layouts as ml; lap()
-m = ml.index_map("bf16[10,200]{1,0:T(8,128)(2,1)}"); m.form; lap()
-m.expr; lap()
-ml.is_bijective(m); lap()
-"""
-FIRST_TIMES = (
-    "`import numpy`",
-    "`import morello_layouts`, beyond NumPy",
-    "first formula of an XLA text",
-    "first SymPy expression (imports SymPy)",
-    "first proof (imports islpy)",
-)
-
-
-def first_times(rounds: int = 11) -> dict[str, float]:
-    """Seconds of what happens once in a process, by FIRST_TIMES: the least of fresh processes.
-
-    The least, because other work on the machine only ever adds to these.
-    """
-    runs = []
-    for _ in range(rounds):
-        run = subprocess.run(
-            [sys.executable, "-c", IN_A_FRESH_PROCESS], check=True, capture_output=True, text=True
-        )
-        runs.append([float(line) for line in run.stdout.split()])
-    least = [min(column) for column in zip(*runs, strict=True)]
-    return dict(zip(FIRST_TIMES, least, strict=True))
 
 
 def median_seconds(call: object, *, rounds: int, before: object = None) -> float:

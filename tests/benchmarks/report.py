@@ -6,7 +6,7 @@ import platform
 import statistics
 from importlib.metadata import version
 
-from popular import POPULAR, expression, first_times, forget, formula, median_seconds
+from popular import POPULAR, expression, forget, formula, median_seconds
 
 import morello_layouts as ml
 
@@ -41,9 +41,6 @@ def main() -> None:
     for name, statistic in (("median", statistics.median), ("worst", max)):
         times = " | ".join(f"{statistic(column):.2f}" for column in zip(*rows, strict=True))
         print(f"| **{name}** | | {times} |")
-    print("\n| once in a process | ms |\n|---|---:|")
-    for name, seconds in first_times().items():
-        print(f"| {name} | {seconds * 1e3:.0f} |")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from time import process_time
 from typing import Any
 
 import pytest
-from popular import FIRST_TIMES, POPULAR, expression, first_times, forget, formula, median_seconds
+from popular import POPULAR, expression, forget, formula, median_seconds
 
 import morello_layouts as ml
 
@@ -48,7 +48,3 @@ def test_the_median_formula_takes_half_a_millisecond() -> None:
 def test_the_median_expression_takes_three_milliseconds() -> None:
     medians = [median_seconds(lambda x=x: expression(x), rounds=20, before=forget) for x in POPULAR]
     assert statistics.median(medians) < 0.003
-
-
-def test_the_import_takes_a_tenth_of_a_second() -> None:
-    assert first_times()[FIRST_TIMES[1]] < 0.1
