@@ -13,9 +13,13 @@ from morello_layouts.kernels.chains import chains_of, chains_to_read, growth_of,
 from morello_layouts.kernels.domains import Domain, LoopAxis, estimate
 from morello_layouts.kernels.images import with_image
 from morello_layouts.kernels.nests import (
+    CACHE_LINE,
     ELEMENTWISE_COST,
+    Deinterleave,
+    Interleave,
     LoopTree,
     Nest,
+    Transposition,
     Turn,
     cost_of,
     fuse_loops,
@@ -28,16 +32,15 @@ from morello_layouts.recipe.views import with_ignored_dims, with_replicas_as_dim
 
 # How much smaller a target is beyond the caches if it is one transposition: it writes to many rows
 # by turns, and stores that bypass the caches gain more. Of many small ones each lies in a cache.
-TRANSPOSITION_GAIN: Final = 7
+TRANSPOSITION_GAIN: Final = 4
+# How much larger it is if loops within the caches read and write in order: a third cache helps.
+THIRD_CACHE: Final = 1.75
 _SECOND_CACHE: Final = 1 << 20  # bytes, if the system does not tell
 
 
 @cache
 def beyond_caches() -> int:
-    """Return the bytes of a target that lies beyond the caches: seven times the second one.
-
-    Stores that bypass the caches gain from six to eight times of it on (measured where a core's
-    share of the third cache is nine times the second), and earlier if other programs fill that.
+    """Return the bytes of a target that lies beyond the caches: four times the second one.
 
     >>> beyond_caches() >= 1 << 18
     True
@@ -46,12 +49,12 @@ def beyond_caches() -> int:
         size = os.sysconf("SC_LEVEL2_CACHE_SIZE")
     except (AttributeError, OSError, ValueError):  # not Linux with glibc
         size = 0
-    return 7 * (size if size > 0 else _SECOND_CACHE)
+    return 4 * (size if size > 0 else _SECOND_CACHE)
 
 
 # From this part of it on, source and target do not fit the second cache together: a transposition
 # loads lines ahead.
-AHEAD: Final = 16
+AHEAD: Final = 8
 # The cost, as a multiple of a copy's, from which staged blocks are tried.
 _STAGED_FROM: Final = 2.2
 
@@ -148,6 +151,16 @@ class KernelPlan:
         return ((*self.fills, *self.nests),)
 
     @property
+    def in_order(self) -> bool:
+        """Whether the loops over elements write runs in order, and read rows in order."""
+        return not self.staged and all(
+            nest.micro.direct and nest.micro.width == CACHE_LINE
+            if isinstance(nest.micro, Transposition)
+            else isinstance(nest.micro, Interleave | Deinterleave) and nest.prefetch == 0
+            for nest in self.nests
+        )
+
+    @property
     def turned(self) -> int:
         """Bytes of the largest transposition to a target beyond the caches; 0 if there is none."""
         turns = (nest.micro for nest in self.all_nests if isinstance(nest.micro, Turn))
@@ -213,13 +226,15 @@ def plan_kernel(
     least = beyond_caches() if stream_from is None else stream_from
     reach = estimate(kernel.target.size * kernel.itemsize)
     ahead = reach * AHEAD >= least
-    if far is None:
-        far = reach >= least
-        if not far and reach * TRANSPOSITION_GAIN >= least:
-            plan = _plan(kernel, far=True, ahead=ahead)
-            if plan.turned * TRANSPOSITION_GAIN >= least:
-                return plan
-    return _plan(kernel, far=far, ahead=ahead)
+    if far is not None:
+        return _plan(kernel, far=far, ahead=ahead)
+    plan = _plan(kernel, far=False, ahead=ahead)
+    if reach * TRANSPOSITION_GAIN < least:
+        return plan
+    beyond = _plan(kernel, far=True, ahead=ahead)
+    late = THIRD_CACHE if plan.in_order else 1
+    is_far = max(reach / late, beyond.turned * TRANSPOSITION_GAIN) >= least
+    return beyond if is_far else plan
 
 
 def _plan(kernel: Kernel, *, far: bool, ahead: bool) -> KernelPlan:

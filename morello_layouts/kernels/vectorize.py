@@ -45,6 +45,8 @@ _LEAST_PREFETCHED: Final = 1 << 10
 MOST_PREFETCHED: Final = 1 << 14
 # Bytes of the staging buffer of a transposition, in the first cache beside source and target.
 _STAGE: Final = 1 << 15
+# Rows that a processor reads ahead by itself, beside the target: it follows 32 runs (measured).
+_STREAMS: Final = 28
 # Rows of the source that a direct transposition reads by turns: one cache line of each stays in the
 # first cache.
 SMALL_ROWS: Final = 384
@@ -231,6 +233,9 @@ def _turn(domain: Domain, axes: list[LoopAxis], element: int) -> Nest | None:
         most = upper_bound(prod(axis.count for axis in chain))
         if most is not None and most * element < least:
             return None
+    rows = upper_bound(prod(axis.count for axis in y))
+    if len(x) == len(y) == 1 and rows is not None and rows <= _STREAMS:
+        return None
     taken = [*x, *y]
     loops = sorted(strip_mined([a for a in axes if all(a is not b for b in taken)]), key=loop_order)
     source = tuple((axis.count, axis.source) for axis in y)
@@ -244,7 +249,9 @@ def _transpose(domain: Domain, axes: list[LoopAxis], element: int) -> Nest | lis
         return None
     x_chain, y_chain = (dense_chain(axes, element, source=side) for side in (True, False))
     if x_chain and y_chain:
-        direct = _transpose_directly(domain, axes, x_chain[0], y_chain[0], element)
+        alone = len(x_chain) == len(y_chain) == 1
+        ends = x_chain[0], y_chain[0]
+        direct = _transpose_directly(domain, axes, *ends, element, alone=alone)
         if direct is not None:
             return direct
     least = _block(x_chain, 16 // element, 16 // element) or []
@@ -286,19 +293,22 @@ def _until(chain: list[LoopAxis], taken: list[tuple[LoopAxis, int]]) -> list[Loo
 
 
 def _transpose_directly(
-    domain: Domain, axes: list[LoopAxis], x: LoopAxis, y: LoopAxis, element: int
+    domain: Domain, axes: list[LoopAxis], x: LoopAxis, y: LoopAxis, element: int, *, alone: bool
 ) -> Nest | None:
-    """Transpose two axes that are long enough, without a staging buffer of a block."""
+    """Transpose two axes that are long enough, without a staging buffer of a block.
+
+    Axes that others continue are long enough if they have whole tiles, or if a block of them would
+    not be written in lines either.
+    """
     numbers = x.count, x.target, y.count, y.source
     if x is y or not all(isinstance(n, int) for n in numbers):
         return None
     columns, rows = estimate(x.count), estimate(y.count)
     width = CACHE_LINE if rows * element >= CACHE_LINE else 16
+    even = x.target % CACHE_LINE == 0
     spread = min(rows, SMALL_ROWS) <= _rows_in_cache(y.source)
-    least = 16 if spread else CACHE_LINE
-    if columns * element < least or rows * element < least:
-        return None
-    if x.target % CACHE_LINE == 0 and width < CACHE_LINE:
+    least = 16 if spread and (alone or not even) else CACHE_LINE
+    if columns * element < least or rows * element < (CACHE_LINE if even else least):
         return None
     loops = sorted(remaining_axes(axes, [(x, columns), (y, rows)]), key=loop_order)
     levels = ((rows, y.source),), ((columns, x.target),)

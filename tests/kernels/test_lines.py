@@ -17,7 +17,8 @@ CASES = [
         (ROWS, COLUMNS, (260, 150), 4),  # the last tile has four rows
         (ROWS, COLUMNS, (150, 1100), 4),  # ragged rows, two panels
         (ROWS, COLUMNS, (160, 1100), 4),  # rows of whole lines
-        (ROWS, COLUMNS, (17, 1100), 4),  # short rows, in images of several pieces
+        (ROWS, COLUMNS, (33, 1100), 4),  # short rows, in images of several pieces
+        (ROWS, COLUMNS, (17, 1100), 4),  # few rows, each read in its order
         (ROWS, COLUMNS, (48, 150), 4),  # short rows, dense in the target
         (ROWS, COLUMNS, (300, 5), 4),  # columns that are narrower than a tile
         (ROWS, COLUMNS, (5, 300), 4),  # rows that are shorter than a line

@@ -147,7 +147,8 @@ def moves(
         ("[0, 1]", "[1, 0]", (1024, 1024), True),
         ("[0, 1, 2]", "[0, 2, 1]", (64, 128, 128), False),  # each of 64 lies in a cache
         ("[0, 1, 2]", "[0, 2, 1]", (2, 1024, 512), True),
-        ("[0, 1, 2]", "[0, 2, 1]", (128, 128, 128), True),  # all of them are beyond the caches
+        ("[0, 1, 2]", "[0, 2, 1]", (192, 128, 128), False),  # and all of them in the third one
+        ("[0, 1, 2]", "[0, 2, 1]", (256, 128, 128), True),  # all of them are beyond the caches
         ("[0, 1]", "[1, 0]", (256, 256), False),
         ("[0, 1]", "[0, 1]", (1024, 1024), False),
     ],
@@ -156,15 +157,15 @@ def test_large_transpositions_bypass_the_caches_earlier(
     source: str, target: str, shape: tuple[int, ...], far: bool
 ) -> None:
     pair = [ml.index_map(text, shape).recipe for text in (source, target)]
-    assert plan_kernel(Kernel(*pair, 2), 7 << 19).far == far
+    assert plan_kernel(Kernel(*pair, 2), 1 << 22).far == far
 
 
 def test_targets_beyond_the_caches_are_written_as_whole_lines() -> None:
     assert moves("[0, 1]", "{1,0:T(8,128)}", (64, 256), 4, to=0).far
     assert not moves("[0, 1]", "{1,0:T(8,128)}", (64, 256), 4, to=1 << 60).far
     size = 64 * 256 * 4  # a transposition gains from there on
-    assert not moves("[0, 1]", "{1,0:T(8,128)}", (64, 256), 4, to=7 * size).far
-    for times, far, ahead in ((7, True, None), (8, False, True), (99, False, False)):
+    assert not moves("[0, 1]", "{1,0:T(8,128)}", (64, 256), 4, to=4 * size).far
+    for times, far, ahead in ((4, True, None), (8, False, True), (99, False, False)):
         plan = moves("[0, 1]", "[1, 0]", (64, 256), 4, to=times * size)
         assert (plan.far, getattr(plan.nests[0].micro, "ahead", None)) == (far, ahead)
 
