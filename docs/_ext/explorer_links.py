@@ -20,6 +20,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 from morello_layouts.errors import LayoutError
+from morello_layouts.explorer.answer import colours_of, usual_colour
 from morello_layouts.explorer.subject import FieldError, Question, at_numbers, subject_of
 from morello_layouts.maps import IndexMap
 from morello_layouts.picture import Limits, Style, picture_of
@@ -69,8 +70,9 @@ def drawn(question: Question, folder: Path) -> tuple[str, float, float] | None:
         return None
     try:
         (known,), _ = at_numbers([m], question.at)
-        small = picture_of([known], Style(formula=False), _SMALL).svg()
-        live = picture_of([known], Style(strip=600), _LIVE)
+        colour = usual_colour(colours_of(known, None))
+        small = picture_of([known], Style(colour, formula=False), _SMALL).svg()
+        live = picture_of([known], Style(colour, strip=600), _LIVE)
     except (FieldError, LayoutError):
         return None
     folder.mkdir(exist_ok=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, TypeAlias
@@ -316,8 +316,8 @@ def _picture(
     m = maps[0]
     known, sizes = at_numbers(maps, at)
     bits = banks.bits if banks else None if m.element_type is None else m.element_type.bits
-    colours = _colours(known[0], bits)
-    default = "bank" if banks else next(x for x in (*_USUAL, "offset") if x in colours)
+    colours = colours_of(known[0], bits)
+    default = "bank" if banks else usual_colour(colours)
     style = Style(
         colour=question.colour if question.colour in colours else default,
         element_bits=bits,
@@ -342,7 +342,12 @@ _USUAL: Final = ("lane", "device", "tile")
 """What a colour stands for by default: the first that a layout has."""
 
 
-def _colours(m: IndexMap, bits: int | None) -> list[str]:
+def usual_colour(colours: Sequence[str]) -> str:
+    """Return what a colour stands for by default, of all that it may stand for."""
+    return next(x for x in (*_USUAL, "offset") if x in colours)
+
+
+def colours_of(m: IndexMap, bits: int | None) -> list[str]:
     """Return what a colour may stand for."""
     sizes = zip(m.recipe.axis_names, m.recipe.physical_shape, strict=False)
     axes = [name for name, n in sizes if n != 1 and name not in COLOURS]

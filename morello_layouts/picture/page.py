@@ -143,7 +143,7 @@ def page(panels: Sequence[Panel]) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escaped(title)}</title>\n<style>\n{_resource('page.css')}</style>\n</head>\n"
-        f"<body>\n<h1>{escaped(title)}</h1>\n{_markup(panels)}"
+        f"<body>\n<main>\n<h1>{escaped(title)}</h1>\n{_markup(panels)}</main>\n"
         f'<script type="application/json" id="data">{_in_script(data)}</script>\n'
         f"<script>\n{_resource('page.js')}</script>\n</body>\n</html>\n"
     )

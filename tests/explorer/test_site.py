@@ -81,6 +81,16 @@ def test_two_layouts_are_compared(page: Page) -> None:
     page.put("other", "")
 
 
+def test_bank_conflicts_are_counted(page: Page) -> None:
+    page.put("layout", "(32,32):(32,1)").put("access", "column, 32 bits")
+    page.until(lambda: page.text("#bank-verdict") == "32-way conflict")
+    page.put("access", "ldmatrix, 16 bits")
+    page.until(lambda: page.text("#bank-verdict") == "4-way conflict")
+    page.put("access", "SM80_16x8x16_F32F16F16F32_TN A, 16 bits")
+    page.until(lambda: page.text("#access-error .what") == "NumPy is only on a desktop")
+    page.put("access", "")
+
+
 def test_the_recipe_is_stepped_through(page: Page) -> None:
     page.put("layout", "f32[3,5]{1,0:T(2,2)}")
     page.shows("12*(d0//2) + 4*(d1//2) + 2*(d0%2) + d1%2")
