@@ -60,11 +60,10 @@ def phases_of(plan: KernelPlan) -> tuple[tuple[Task, ...], ...]:
 
     >>> from morello_layouts import relayout
     >>> from morello_layouts.kernels.plan import Kernel, plan_kernel
-    >>> def of(shape):
-    ...     r = relayout("[0, 1]", "[1, 0]", shape)
-    ...     return phases_of(plan_kernel(Kernel(r.source.recipe, r.target.recipe, 4)))
-    >>> [len(tasks) for tasks in of((256, 256))], [len(tasks) for tasks in of((200, 256))]
-    ([1], [1, 1])
+    >>> r = relayout("f32[200,250]{1,0:T(8,128)}", "f32[200,250]{0,1:T(8,128)}")
+    >>> plan = plan_kernel(Kernel(r.source.recipe, r.target.recipe, 4))
+    >>> [len(tasks) for tasks in phases_of(plan)]
+    [3, 2, 1]
     """
     found = [phase for nests in plan.parts for phase in _phases(nests, plan.itemsize)]
     return tuple(found) or ((),)
