@@ -159,6 +159,27 @@ _MODULE_OF: Final = {name: module for module, names in _NAMES.items() for name i
 __all__ = sorted([*_MODULE_OF, "gpu", "tpu"])  # noqa: PLE0605
 
 
+_COMMANDS: Final = {
+    "banks": "bank_conflicts",
+    "bitcast": "is_bitcast",
+    "default": "tpu.default_layout",
+    "equal": "are_equivalent",
+    "is_equivalent": "are_equivalent",
+    "hlo": "read_hlo or diagnose",
+    "oom": "read_oom",
+    "prove": "is_bijective, is_injective, is_surjective or verify",
+    "suggest": "tpu.suggest",
+}
+
+
+def _near(name: str) -> str:
+    """Return the name that does what a name says, for an error."""
+    from difflib import get_close_matches
+
+    near = _COMMANDS.get(name) or next(iter(get_close_matches(name, __all__, 1)), None)
+    return f": use {near}" if near else ""
+
+
 def __getattr__(name: str) -> Any:
     """Load a public name or a submodule on first use."""
     if name in _SUBMODULES:
@@ -166,7 +187,7 @@ def __getattr__(name: str) -> Any:
     elif name in _MODULE_OF:
         value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
     else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_near(name)}")
     globals()[name] = value
     return value
 

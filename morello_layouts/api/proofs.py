@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -90,7 +90,7 @@ def is_injective(
     """
     from morello_layouts import proof
 
-    return proof.is_injective(_map(layout, shape, assuming, notation), budget=budget)
+    return _asked(proof.is_injective, _map(layout, shape, assuming, notation), budget)
 
 
 def is_surjective(
@@ -110,7 +110,7 @@ def is_surjective(
     """
     from morello_layouts import proof
 
-    return proof.is_surjective(_map(layout, shape, assuming, notation), budget=budget)
+    return _asked(proof.is_surjective, _map(layout, shape, assuming, notation), budget)
 
 
 def is_bijective(
@@ -128,7 +128,7 @@ def is_bijective(
     """
     from morello_layouts import proof
 
-    return proof.is_bijective(_map(layout, shape, assuming, notation), budget=budget)
+    return _asked(proof.is_bijective, _map(layout, shape, assuming, notation), budget)
 
 
 def are_equivalent(
@@ -183,6 +183,14 @@ def verify(
 
     m = index_map(layout, shape, assuming=assuming, notation=notation)
     return proof.verify(m, budget=budget)
+
+
+def _asked(ask: Callable[..., Proof], m: IndexMap | AffineMap, budget: int | None) -> Proof:
+    """Return an answer about a map; beside a view may lie elements of the whole array."""
+    answer: Proof = ask(m, budget=budget)
+    if not (isinstance(m, IndexMap) and m.is_part):
+        return answer
+    return replace(answer, reason=answer.reason.replace("are padding", "are not in the view"))
 
 
 def _map(

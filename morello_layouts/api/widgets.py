@@ -13,6 +13,7 @@ from morello_layouts.maps import IndexMap
 _SCRIPT: Final = """
 export default { render({ model, el }) {
   const picture = document.createElement("div");
+  el.dataset.lmSuppressShortcuts = "true";  // the arrow keys choose no cells
   const show = () => { picture.innerHTML = model.get("html"); };
   for (const [name, [low, high]] of Object.entries(model.get("ranges"))) {
     const label = el.appendChild(document.createElement("label"));
@@ -23,6 +24,13 @@ export default { render({ model, el }) {
       value.textContent = slider.value;
       model.set("sizes", { ...model.get("sizes"), [name]: slider.valueAsNumber });
       model.save_changes();
+    });
+    slider.addEventListener("keydown", event => {  // JupyterLab prevents what a slider would do
+      const step = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      slider.value = slider.valueAsNumber + step;
+      slider.dispatchEvent(new Event("input"));
     });
     label.append(`${name} `, slider, value);
     label.style.display = "block";

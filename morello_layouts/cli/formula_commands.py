@@ -208,6 +208,7 @@ Examples:
   morello-layouts relayout "f32[1000,1000]{1,0}" "{1,0:T(8,128)}" -o tile.c
   morello-layouts relayout NCHW NHWC --shape 8x64x56x56 --dtype float32 --target cuda
   morello-layouts relayout "[0, 1]" "[1, 0]" --shape 6x8 --dtype bf16 --target python
+  morello-layouts relayout "f32[60,64]{1,0}" "{1,0:T(8,128)}" --target triton
 
 \b
 JSON: source, target (the layouts), language, dtype, formula, kernel.
@@ -221,10 +222,10 @@ In Python: relayout, Relayout.kernel.
 @click.option(
     "--target",
     "language",
-    type=click.Choice(KERNEL_TARGETS, case_sensitive=False),
+    type=click.Choice(TARGETS, case_sensitive=False),
     default="c",
     show_default=True,
-    help="The language.",
+    help=f"A kernel in {', '.join(KERNEL_TARGETS)}; in others the function from target to source.",
 )
 @click.option("--dtype", help="Type of an item, NumPy's or XLA's name, if no text names it.")
 @click.option(
@@ -249,11 +250,19 @@ def relayout(
     output: str | None,
     as_json: bool,
 ) -> Status:
-    """Print a function that moves a buffer in the layout SOURCE to one in the layout TARGET."""
+    """Print a function that moves a buffer in the layout SOURCE to one in the layout TARGET.
+
+    In languages without kernels it is the function for one of your own: from an offset of the
+    target to that of the source, and whether it holds padding.
+    """
     first, second = parsed(source), parsed(target)
     found = api.relayout(first, second, shape)
     fill = 0 if padding == "zero" else None
-    text = found.kernel(language, dtype, fill=fill, name=name)
+    if language in KERNEL_TARGETS:
+        text = found.kernel(language, dtype, fill=fill, name=name)
+    else:
+        is_code = language not in ("latex", "sympy", "mlir")
+        text = code_of(found, language, function=is_code, name=name if is_code else None)
     facts = {
         "source": first,
         "target": second,

@@ -10,6 +10,7 @@ from morello_layouts import api
 from morello_layouts.cli.options import assuming_option, json_option, shape_option, text_argument
 from morello_layouts.cli.results import Status
 from morello_layouts.cli.terminal import print_json, print_text
+from morello_layouts.description import count
 from morello_layouts.errors import LayoutError
 
 if TYPE_CHECKING:
@@ -90,7 +91,14 @@ def _log(text: str, shape: Shape | None, as_json: bool) -> Status:
     found = api.rematerializations(text, shape)
     if as_json:
         print_json({"pairs": found})
+    elif found:
+        print_text("\n".join(map(str, found)))
     else:
-        none = "no line says that XLA could not go from one sharding to another"
-        print_text("\n".join(map(str, found)) or none)
+        print_text(
+            f"none of {count(len(text.splitlines()), 'line')} names two shardings that XLA could "
+            "not connect\nexpected lines such as: [SPMD] Involuntary full rematerialization. The "
+            "compiler was not able to go from sharding {devices=[2,1,4]<=[8]} to "
+            "{devices=[1,8,1]<=[8]} …\nXLA writes them to standard error while it compiles a "
+            "sharded program, so run it with 2> training.log"
+        )
     return Status.DONE if found else Status.DISPROVED

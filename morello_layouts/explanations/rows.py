@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Final
 
@@ -77,12 +77,19 @@ def size_rows(report: ArrayReport) -> list[Row]:
             return []
         padding = m.unused
         of_padding = "no padding" if padding == 0 else f"{padding} of padding"
-        return [Row("slots", f"{m.recipe.size}, {of_padding}")]
+        return _beside(m, [Row("slots", f"{m.recipe.size}, {of_padding}")])
     rows = [Row("elements", _elements(sizes))]
     if sizes.data_bytes is not None and sizes.reserved_bytes is not None:
         by = " that XLA reserves" if report.description.kind.startswith("XLA") else ""
         rows.append(byte_row(sizes.data_bytes, sizes.reserved_bytes, by))
-    return rows
+    return rows if m is None else _beside(m, rows)
+
+
+def _beside(m: IndexMap, rows: list[Row]) -> list[Row]:
+    """Return rows of sizes; beside a view may lie elements of the whole array, not padding."""
+    if not m.is_part:
+        return rows
+    return [replace(row, text=row.text.replace("of padding", "beside the view")) for row in rows]
 
 
 def _physical_shape(sizes: tuple[Int, ...]) -> str:

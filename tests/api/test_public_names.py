@@ -42,9 +42,19 @@ def test_no_function_has_the_name_of_a_submodule() -> None:
     assert not functions & packages
 
 
-def test_unknown_names_are_refused() -> None:
-    with pytest.raises(AttributeError, match="'morello_layouts' has no attribute 'indexmap'"):
-        ml.indexmap  # noqa: B018
+@pytest.mark.parametrize(
+    ("name", "use"),
+    [("indexmap", "index_map"), ("equal", "are_equivalent"), ("prove", "is_bijective, is_inj"),
+     ("oom", "read_oom"), ("default", "tpu.default_layout"), ("IndexMapp", "IndexMap")],
+)  # fmt: skip
+def test_unknown_names_are_refused(name: str, use: str) -> None:
+    with pytest.raises(AttributeError, match=f"has no attribute '{name}': use {use}"):
+        getattr(ml, name)
+
+
+def test_names_without_a_near_one_are_refused() -> None:
+    with pytest.raises(AttributeError, match=r"no attribute 'qqqq'$"):
+        ml.qqqq  # noqa: B018
 
 
 @pytest.mark.parametrize("name", sorted(commands.commands))

@@ -103,3 +103,13 @@ def test_an_unknown_target_is_refused() -> None:
 def test_rubbish_never_gives_a_traceback(text: str, target: str, more: tuple[str, ...]) -> None:
     result = CliRunner().invoke(commands, ("code", "--target", target, *more, "--", text))
     assert result.exit_code in (0, 2), (text, result.exception)
+
+
+@pytest.mark.parametrize("target", ["triton", "rust", "sympy", "mlir", "latex"])
+def test_a_relayout_without_a_kernel_is_its_function(target: str) -> None:
+    pair = ("f32[60,64]{1,0}", "{1,0:T(8,128)}")
+    result = CliRunner().invoke(commands, ["relayout", *pair, "--target", target])
+    printed = result.stdout
+    is_function = target in ("triton", "rust")
+    name = "relayout" if is_function else None
+    assert printed == f"{ml.code(ml.relayout(*pair), target, function=is_function, name=name)}\n"

@@ -449,3 +449,12 @@ def test_arrays_of_nested_tuples() -> None:
 def test_amounts_stay_short() -> None:
     assert amount(10**30 - 1) == "999," + "999," * 8 + "999"
     assert amount(10**30) == "about 10^30"
+
+
+def test_slots_beside_a_view_are_not_called_padding() -> None:
+    m = ml.index_map("f32[16,256]{1,0:T(8,128)}")
+    part = m[2:10]
+    assert "2,048 in a buffer of 4,096: 2,048 beside the view" in str(ml.explain(part))
+    assert "2048 of 4096 slots are not in the view" in str(ml.is_bijective(part))
+    assert "padding" not in str(ml.explain(part)) + str(ml.is_surjective(part))
+    assert "of padding" in str(ml.explain("f32[3,5]{1,0:T(2,2)}"))
