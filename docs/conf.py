@@ -74,7 +74,7 @@ nitpick_ignore_regex = [
     ("py:class", r"morello_layouts\.kernels\.build\.RawFunction"),
     (
         "py:class",
-        r"(morello_layouts\.resharding\.)?(exchange\.Exchange|counts\.Formulas|steps\.Step)|Traffic",
+        r"(morello_layouts\.resharding\.)?(exchange\.Exchange|counts\.(Formulas|Traffic)|steps\.Step)|Traffic",
     ),
     (
         "py:class",

@@ -109,7 +109,7 @@ def _show(app: Sphinx, doctree: nodes.document, page: str) -> None:
     for block in list(doctree.findall(nodes.literal_block)):
         found = questions(block.astext())[:MOST]
         new = [] if _is_drawn(block) else [one for one in found if one not in shown]
-        shown.update(new)
+        shown.update(found)
         figures = "".join(_figure(x, drawn(x, Path(app.outdir, FOLDER)), root) for x in new)
         box = nodes.container(classes=["explorer-links"])
         box += nodes.raw("", figures, format="html")
