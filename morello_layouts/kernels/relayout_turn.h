@@ -48,6 +48,7 @@ RELAYOUT_INLINE void relayout_turn_SIZE(
             const unsigned char *const *ahead = soon;
             for (size_t c = x0; c < x1; c += unit) {
                 const size_t x = columns < unit ? 0 : RELAYOUT_LEAST(c, columns - unit);
+                /* A tile of lines of the target goes there at once, others by way of a buffer. */
                 const int whole = RELAYOUT_VECTOR == 64 && even && cn0 == 0 && y1 - y0 == unit
                                   && x == c && c + unit <= x1;
                 unsigned char *to = dense ? kept + (x - left) * cs0 + y * SIZE : tile + 64;
@@ -61,10 +62,8 @@ RELAYOUT_INLINE void relayout_turn_SIZE(
                         RELAYOUT_SOON(*ahead + line++ * 64);
                         if (line == lines) line = 0, ahead++;
                     }
-                    if (whole) relayout_transpose_SIZE_64(
-                        to + k * step, stage + k * 64, 64, 1, across, step, 1, 0, 0);
-                    else relayout_transpose_SIZE_64(
-                        to + k * step, stage + k * 64, 64, 0, across, step, 1, 0, 0);
+                    relayout_transpose_SIZE_64(
+                        to + k * step, stage + k * 64, 64, whole, across, step, 1, 0, 0);
                 }
                 for (size_t i = 0; i < unit && !whole; i++) {
                     if (line < lines) RELAYOUT_SOON(*ahead + line++ * 64);

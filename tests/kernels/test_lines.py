@@ -77,7 +77,11 @@ NEAR = [
         ((24, 4096), 8),
         ((12, 4100), 8),
     )
-] + [Case("[0, 1, 2]", "[0, 2, 1]", (3, 64, 48), 4), Case("NCHW", "NHWC", (2, 17, 9, 8), 2)]
+] + [
+    Case("[0, 1, 2]", "[0, 2, 1]", (3, 64, 48), 4),
+    Case("[0, 1, 2]", "[2, 1, 0]", (32, 128, 24), 4),  # the last columns start early
+    Case("NCHW", "NHWC", (2, 17, 9, 8), 2),
+]
 
 
 @pytest.mark.parametrize("near", [1 << 21, 1 << 60])  # from 128 KiB on lines are loaded ahead
