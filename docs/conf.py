@@ -86,7 +86,7 @@ nitpick_ignore_regex = [
         r"morello_layouts\.(indexing\.expressions|kernels\.build|loop_nests\.\w+|maps\.modes)\.\w+",
     ),
     ("py:class", r"morello_layouts\.(recipe\.steps|resharding\.(exchange|steps))\.\w+"),
-    ("py:(class|exc)", "Array|Edges|ExchangeError|Expr|Mapped|Several|Traffic|Unit"),
+    ("py:(class|exc)", "Array|Bounds|Edges|ExchangeError|Expr|Mapped|Several|Traffic|Unit"),
 ]
 
 html_theme = "furo"
