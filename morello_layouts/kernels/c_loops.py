@@ -375,7 +375,7 @@ def _micro_lines(nest: Nest, hoist: Hoisted, *, far: bool, shared: bool = False)
         case Turn():
             return turn_lines(nest.micro, hoist, shared=shared)
         case Transposition():
-            return transposition_lines(nest.micro, hoist)
+            return transposition_lines(nest.micro, hoist, shared=shared)
         case CopyRun(size):
             near = "relayout_copy" if isinstance(size, int) else "relayout_copy_row"
             return [f"{'relayout_put' if far else near}(t0, s0, {hoist(size)});"]

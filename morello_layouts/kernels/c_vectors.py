@@ -371,7 +371,9 @@ def _digits(levels: tuple[tuple[Int, Int], ...], hoist: Hoist) -> str:
     return ", ".join(map(hoist, (n0, s0, n1, s1, s2)))
 
 
-def transposition_lines(micro: Transposition, hoist: Hoist = str) -> list[str]:
+def transposition_lines(
+    micro: Transposition, hoist: Hoist = str, *, shared: bool = False
+) -> list[str]:
     """Return a transposition from ``s0`` to ``t0``, in two steps unless it is direct.
 
     First the rows are divided into pieces of 16 bytes. A unit of the staging buffer is ``width``
@@ -379,9 +381,7 @@ def transposition_lines(micro: Transposition, hoist: Hoist = str) -> list[str]:
     Then blocks of ``across`` units are transposed within their lanes.
     """
     if micro.direct:
-        ((rows, row),), ((columns, column),) = micro.source, micro.target
-        places = ", ".join(map(hoist, (rows, row, columns, column)))
-        return [f"{helpers_of(micro)[-1].name}(t0, s0, {places}, {int(micro.ahead)});"]
+        return _direct_lines(micro, hoist, shared=shared)
     across, lanes, width = 16 // micro.element, micro.width // 16, micro.width
     pieces, groups = micro.columns // across, micro.rows // (across * lanes)
     size, levels = pieces * across * width, _pieces(micro)
@@ -402,6 +402,25 @@ def transposition_lines(micro: Transposition, hoist: Hoist = str) -> list[str]:
         *_staging_lines(micro, groups, hoist),
         "const unsigned char *units = stage;",
         *_within(heads, [call], f"units += {across * width};", last),
+    ]
+
+
+def _direct_lines(micro: Transposition, hoist: Hoist, *, shared: bool) -> list[str]:
+    """Return the call of a direct transposition, or of a thread's share of the tiles of columns."""
+    (_, row), (_, column) = micro.source[0], micro.target[0]
+    rows, columns, name = hoist(micro.rows), hoist(micro.columns), helpers_of(micro)[-1].name
+    last = f"{hoist(column)}, {int(micro.ahead)}"
+    if not shared:
+        return [f"{name}(t0, s0, {rows}, {hoist(row)}, {columns}, {last});"]
+    line = CACHE_LINE // micro.element
+    first, end = (
+        f"RELAYOUT_SHARE({columns} / {line}, {part}, parts) * {line}"
+        for part in ("part", "part + 1")
+    )
+    t, s = f"t0 + x * {hoist(column)}", f"s0 + x * {micro.element}"
+    return [
+        f"const size_t x = {first}, end = part + 1 < parts ? {end} : {columns};",
+        f"{name}({t}, {s}, {rows}, {hoist(row)}, end - x, {last});",
     ]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from queue import SimpleQueue
 from threading import RLock, Thread
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeGuard
 
 from morello_layouts.expr.sizes import Int
 from morello_layouts.kernels.domains import LoopAxis, divide, estimate
@@ -17,7 +17,9 @@ from morello_layouts.kernels.nests import (
     FillRun,
     FusedLoop,
     LoopTree,
+    MicroKernel,
     Nest,
+    Transposition,
     Turn,
     fuse_loops,
     nests_in,
@@ -49,8 +51,13 @@ class Task:
         nest, loops = next(nests_in(self.tree))
         if self.loop is None:
             return 0
-        columns = [nest.micro.columns] if isinstance(nest.micro, Turn) else []
+        columns = [nest.micro.columns] if _has_columns(nest.micro) else []
         return estimate([*(axis.count for axis in loops), *columns][self.loop])
+
+
+def _has_columns(micro: MicroKernel) -> TypeGuard[Turn | Transposition]:
+    """Whether a micro-kernel is a whole transposition, whose columns threads may share."""
+    return isinstance(micro, Turn) or (isinstance(micro, Transposition) and micro.direct)
 
 
 def phases_of(plan: KernelPlan) -> tuple[tuple[Task, ...], ...]:
@@ -108,7 +115,7 @@ def _tasks(tree: LoopTree) -> Iterator[Task]:
         loop = _divided(
             tree.loops[: len(tree.loops) - (tree.inner_loops if tree.image else 0)], tree
         )
-        if isinstance(tree.micro, Turn) and Task(tree, loop).steps < _ENOUGH:
+        if _has_columns(tree.micro) and Task(tree, loop).steps < _ENOUGH:
             loop = len(tree.loops)  # threads share the columns
         yield Task(tree, loop)
         return
