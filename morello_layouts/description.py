@@ -172,17 +172,19 @@ class Description:
         return tuple(dim.name for dim in self.dimensions)
 
     def with_symbols(self, names: Sequence[str]) -> Description:
-        """Return the description with these names in formulas, and for ``d0, d1, …`` in words."""
-        dims = zip(self.dimensions, names, strict=True)
+        """Return the description with these names in formulas, and for ``d0, d1, …`` in words.
+
+        What a text calls d1 itself may be another dimension, and keeps its name.
+        """
+        dims = list(zip(standard(len(names)), self.dimensions, names, strict=True))
+        own = [x if dim.name == d else d for d, dim, x in dims]
         return replace(
             self,
-            headline=called(self.headline, names),
-            dimensions=tuple(
-                replace(dim, name=called(dim.name, names), symbol=x) for dim, x in dims
-            ),
-            parts=tuple(replace(one, meaning=called(one.meaning, names)) for one in self.parts),
-            axes=tuple(replace(axis, label=called(axis.label, names)) for axis in self.axes),
-            word=self.word and replace(self.word, text=called(self.word.text, names)),
+            headline=called(self.headline, own),
+            dimensions=tuple(replace(x, name=called(x.name, own), symbol=s) for _, x, s in dims),
+            parts=tuple(replace(one, meaning=called(one.meaning, own)) for one in self.parts),
+            axes=tuple(replace(axis, label=called(axis.label, own)) for axis in self.axes),
+            word=self.word and replace(self.word, text=called(self.word.text, own)),
         )
 
 

@@ -12,7 +12,7 @@ from math import prod
 from typing import Final
 
 from morello_layouts.expr.sizes import Int
-from morello_layouts.kernels.domains import LoopAxis, divide, estimate, nonzero
+from morello_layouts.kernels.domains import LoopAxis, divide, estimate, nonzero, upper_bound
 from morello_layouts.kernels.nests import (
     CACHE_LINE,
     CopyRun,
@@ -130,7 +130,9 @@ def image_of(nest: Nest) -> Image:
         if stride == long:
             places[number] = estimate(stride)
             long *= count
-    room = -(-_most(nest, long) // CACHE_LINE) * CACHE_LINE
+    most = upper_bound(long)
+    assert most is not None, "steps of a loop in an image are few"
+    room = -(-most // CACHE_LINE) * CACHE_LINE
     runs = list[tuple[Int, Int, int]]()
     for number, (count, stride) in within:
         if number not in places:
@@ -150,8 +152,3 @@ def _digits(levels: Levels, inner: tuple[LoopAxis, ...]) -> Iterator[tuple[int, 
     """Return the counts and strides in the target of levels and loops, numbered, strides rising."""
     digits = [*levels, *((axis.count, axis.target) for axis in inner)]
     yield from sorted(enumerate(digits), key=lambda digit: estimate(digit[1][1]))
-
-
-def _most(nest: Nest, run: Int) -> int:
-    """Return the most bytes of a run, of which only the call may know how many there are."""
-    return run if isinstance(run, int) else max(_IMAGE, estimate(nest.image))

@@ -451,6 +451,14 @@ def test_amounts_stay_short() -> None:
     assert amount(10**30) == "about 10^30"
 
 
+@pytest.mark.parametrize("text", ["d1 x -> x d1", "lambda d1, x: (x, d1)"])
+def test_a_text_s_own_name_is_not_that_of_another_dimension(text: str) -> None:
+    words = str(ml.explain(text, (3, 4)))
+    assert "axes      x, d1\n" in words
+    assert "d1  fastest: all of d1, 3" in words
+    assert "where      d0 = d1\n  formula    3*x + d0" in words
+
+
 def test_slots_beside_a_view_are_not_called_padding() -> None:
     m = ml.index_map("f32[16,256]{1,0:T(8,128)}")
     part = m[2:10]

@@ -122,6 +122,16 @@ def test_direct_transpositions(compiler: str, flags: tuple[str, ...], tmp_path: 
     run_all(cases, build(cases, tmp_path, compiler, *QUICK, *flags, stream=1 << 60))
 
 
+@pytest.mark.parametrize("itemsize", [1, 3, 6, 12])
+def test_buffers_of_a_kernel_are_small(itemsize: int) -> None:
+    """A stack has 8 MiB; the steps that are left of a loop take as little as the others."""
+    rows, columns = (ml.index_map(x, ("M", 64)).recipe for x in ("[0, 1]", "[1, 0]"))
+    text = str(c_file(Kernel(rows, columns, itemsize), 0))
+    sizes = [int(n) for n in re.findall(r"char image\[(\d+)\]", text)]
+    assert max(sizes, default=0) <= 4096
+    assert itemsize == 1 or len(sizes) == 2
+
+
 @pytest.mark.slow
 def test_sanitizers_find_nothing(tmp_path: Path) -> None:
     need("gcc")
