@@ -70,7 +70,7 @@ nitpick_ignore_regex = [
         "py:class",
         r"morello_layouts\.gpu\.(access\.Numbering|candidates\.Candidate|relayouts\.Matrices)",
     ),
-    ("py:class", r"morello_layouts\.loop_nests\.(space\.Space|axes\.Digits|tree\.Walk)"),
+    ("py:class", r"morello_layouts\.loop_nests\.(space\.(Digits|Space)|tree\.Walk)"),
     ("py:class", r"morello_layouts\.kernels\.build\.RawFunction"),
     (
         "py:class",

@@ -56,7 +56,7 @@ def are_equivalent(a: AnyMap, b: AnyMap, *, budget: int | None = None) -> Proof:
 
     Layouts whose axes have names must give it the same coordinates along them.
     """
-    offsets = _offsets(a, b, budget)
+    offsets = have_equal_offsets(a, b, budget=budget)
     answer = with_places(offsets, a, b)
     if answer.holds is not None or not (offsets.holds and names_of(a, b)):
         return answer
@@ -66,10 +66,6 @@ def are_equivalent(a: AnyMap, b: AnyMap, *, budget: int | None = None) -> Proof:
 @about_formulas
 def have_equal_offsets(a: AnyMap, b: AnyMap, *, budget: int | None = None) -> Proof:
     """Decide whether two maps give each coordinate the same offset, whatever axes are named."""
-    return _offsets(a, b, budget)
-
-
-def _offsets(a: AnyMap, b: AnyMap, budget: int | None) -> Proof:
     answer = _decided(a, b, budget=budget)
     if answer.holds is not None:
         return answer

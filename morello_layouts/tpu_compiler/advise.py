@@ -42,6 +42,7 @@ from morello_layouts.tpu_compiler.program import Candidate, Program, bytecode, k
 
 _SAME: Final = 4096  # bytes that two compilations of one program may differ by
 _CYCLES: Final = 1.03  # an estimate, which moves by a percent when a buffer does
+_WORTH: Final = 0.99  # of the bytes before, for a change that is worth it
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ def saved(before: Figures, after: Figures) -> int:
     return before.peak_bytes - after.peak_bytes + before.moved_bytes - after.moved_bytes
 
 
-def is_better(before: Figures, after: Figures, least: float = 0.01) -> bool:
+def is_better(before: Figures, after: Figures) -> bool:
     """Whether a program has a smaller peak or fewer bytes of copies, and neither is larger.
 
     Cycles are the compiler's estimate: 3 percent more are taken as the same.
@@ -89,7 +90,7 @@ def is_better(before: Figures, after: Figures, least: float = 0.01) -> bool:
     old, new = before.cycles, after.cycles
     if old is not None and new is not None and new > old * _CYCLES:
         return False
-    return any(new < old * (1 - least) - _SAME for old, new in pairs)
+    return any(new < old * _WORTH - _SAME for old, new in pairs)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -140,8 +140,8 @@ class Program:
             results[position] = decode(results[position])
         return results
 
-    def lower(self, platform: str = "tpu") -> Any:
-        """Return the function lowered for a platform; every argument is a parameter of it."""
+    def lower(self) -> Any:
+        """Return the function lowered for a TPU; every argument is a parameter of it."""
         import jax
 
         def function(*flat: Any) -> list[Any]:
@@ -153,7 +153,7 @@ class Program:
         specs = self.specs or (None,) * len(self.avals)
         structs = [_struct(a, s, self.mesh) for a, s in zip(self.avals, specs, strict=True)]
         with in_mesh(self.mesh):
-            return jitted.trace(*structs).lower(lowering_platforms=(platform,))
+            return jitted.trace(*structs).lower(lowering_platforms=("tpu",))
 
     def stablehlo(self) -> Any:
         """Return the program for a TPU, with the layouts of parameters and results."""
