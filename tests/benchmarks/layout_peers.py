@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import os
 import platform
 import re
 import statistics
@@ -265,7 +266,9 @@ def report() -> tuple[str, list[str]]:
     names = ("tensor-layouts", "einops", "apache-tvm", "islpy")
     used = ", ".join(f"{name} {version(name)}" for name in names)
     day = datetime.date.today().isoformat()
-    head = f"{day}, Python {platform.python_version()}, {used}, morello_layouts {ml.__version__}."
+    load = f"{os.getloadavg()[0]:.0f} processes on {os.cpu_count()} cores"
+    head = f"{day}, {load}, Python {platform.python_version()}, {used}, "
+    head += f"morello_layouts {ml.__version__}."
     return "\n".join([head, "", counts]), lines
 
 

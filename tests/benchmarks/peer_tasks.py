@@ -13,6 +13,7 @@ means that we found none. Then one question is asked at growing sizes.
 from __future__ import annotations
 
 import datetime
+import os
 import platform
 import re
 import statistics
@@ -367,7 +368,8 @@ def report() -> str:
     """Both tables, with the versions that ran."""
     used = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     day = datetime.date.today().isoformat()
-    lines = [f"{day}, Python {platform.python_version()}, {used}.", ""]
+    load = f"{os.getloadavg()[0]:.0f} processes on {os.cpu_count()} cores"
+    lines = [f"{day}, {load}, Python {platform.python_version()}, {used}.", ""]
     lines += ["| task | " + " | ".join(SYSTEMS) + " |", "| --- |" + " --- |" * len(SYSTEMS)]
     found = {system: tasks() for system, tasks in SYSTEMS.items()}
     for name, text in TASKS.items():
