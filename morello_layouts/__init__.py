@@ -9,6 +9,7 @@
 """
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -173,7 +174,9 @@ _COMMANDS: Final = {
 
 
 def _near(name: str) -> str:
-    """Return the name that does what a name says, for an error."""
+    """Return the name that does what a name says, for an error; nothing about a module."""
+    if find_spec(f"{__name__}.{name}"):  # a module, which is imported next
+        return ""
     from difflib import get_close_matches
 
     near = _COMMANDS.get(name) or next(iter(get_close_matches(name, __all__, 1)), None)

@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from morello_layouts.errors import LayoutError
-from morello_layouts.hlo.module import HloInstruction
 
 if TYPE_CHECKING:
     from morello_layouts.hlo import HloInstruction

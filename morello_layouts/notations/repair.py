@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from difflib import get_close_matches
 from typing import Final
 
 from morello_layouts.limits import REPAIRED_TEXT, REPAIRS
@@ -108,6 +107,8 @@ def _whole(text: str) -> Iterator[str]:
 
 def _words(text: str) -> Iterator[str]:
     """Yield the text with a known word in place of one that resembles it."""
+    from difflib import get_close_matches
+
     for word in _WORD.finditer(text):
         for near in get_close_matches(word[0], _WORDS, 1, 0.7) if len(word[0]) > 2 else ():
             yield text[: word.start()] + near + text[word.end() :]
