@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from difflib import get_close_matches
+from typing import Any, Final, TypeAlias
 
 from morello_layouts import notations
 from morello_layouts.api.arguments import Assuming, Shape
@@ -358,12 +359,18 @@ def _named(text: str) -> Access:
     return Fragment(layout, is_copy and kind == "store")
 
 
+_NAMES: Final = (
+    "row, rows, column and columns, also as row.b64 or row.b128, ldmatrix.x1, .x2 or .x4, "
+    "stmatrix.x4 and fragments; a function in Python is lambda lane: (lane, 0)"
+)
+
+
 def _not_an_access(access: object) -> LayoutError:
+    near = get_close_matches(str(access)[:20], ("row", "column", "ldmatrix", "stmatrix"), 1, 0.75)
     return LayoutError(
         f"access: expected the name of an access or a function, got {shown(access)}",
         "an access says which elements the lanes of a warp touch",
-        "the names are row, rows, column and columns, also as row.b64 or row.b128, ldmatrix.x1, "
-        ".x2 or .x4, stmatrix.x4 and fragments; a function in Python is lambda lane: (lane, 0)",
+        f"did you mean {near[0]}?" if near else f"the names are {_NAMES}",
     )
 
 

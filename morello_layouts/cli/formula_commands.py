@@ -117,7 +117,9 @@ def _intervals(bounds: str) -> dict[str, Interval]:
     found = parse_bounds(bounds)
     for name, interval in found.items():
         if interval.lo is None and interval.hi is not None:
-            print_error(f"{name} may be negative: 0<={name}<={interval.hi} says more")
+            print_error(
+                f"bounds: {name} may be negative; if it is not, write 0<={name}<={interval.hi}"
+            )
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -151,6 +152,8 @@ def _run(arguments: Sequence[str] | None) -> int:
             sys.stdout.flush()
     except click.ClickException as error:
         error.show()
+        if isinstance(error, click.UsageError) and (fix := _placed(error)):
+            print_error(fix)
         return Status.BAD_INPUT
     except (click.Abort, KeyboardInterrupt):
         return _INTERRUPTED
@@ -162,6 +165,30 @@ def _run(arguments: Sequence[str] | None) -> int:
         print_error(f"the output could not be written\n{error}\nwrite it to another place")
         return Status.BAD_INPUT
     return status if isinstance(status, int) else Status.DONE
+
+
+_VALUES: Final = {"--bounds": re.compile("[<>=]"), "--shape": re.compile(r"\w+([x,]\w+)+$")}
+
+
+def _placed(error: click.UsageError) -> str | None:
+    """Say where a value goes that stood in the wrong place, or what a missing one looks like."""
+    command = error.ctx.command if error.ctx else click.Command(None)
+    if isinstance(error, click.MissingParameter):
+        if isinstance(error.param, click.Option):
+            return (
+                f"write {error.param.opts[0]} {error.param.metavar or 'VALUE'}: {error.param.help}"
+            )
+        example = re.search(r"^ *morello-layouts .*", command.epilog or "", re.MULTILINE)
+        return example and f"write for example {example[0].strip()}"
+    options = [name for param in command.params for name in param.opts]
+    if isinstance(error, click.NoSuchOption) and error.option_name == "--bounds":
+        return 'write --assuming "M % 8 == 0, N <= 128"' if "--assuming" in options else None
+    extra = re.search(r"unexpected extra arguments? \((.*)\)$", error.message)
+    for option, value in _VALUES.items():
+        if extra and option in options and all(map(value.search, extra[1].split())):
+            values = ",".join(extra[1].split()) if option == "--bounds" else extra[1]
+            return f'write {option} "{values}"'
+    return None
 
 
 def _discard_output() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -72,6 +74,12 @@ def coordinate(text: str) -> tuple[int, ...]:
 def _text(ctx: click.Context, _param: click.Parameter, value: str | None) -> str | Arrays | None:
     if value == "-":
         value = sys.stdin.buffer.read().decode("utf-8", "replace").strip()
+    elif value is not None and Path(value).suffix and os.path.isfile(value):
+        raise LayoutError(
+            f"expected a layout, got the name of a file: {value}",
+            "the text of a layout is an argument; - reads it from standard input",
+            "ask morello-layouts hlo FILE about a program, and oom FILE about a log",
+        )
     notation = ctx.meta.get(_NOTATION)
     return value if value is None or notation is None else parse(value, notation)
 

@@ -43,6 +43,31 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(commands, arguments, catch_exceptions=False)
 
 
+PLACES = [
+    (("explain",), 'write for example morello-layouts explain "bf16[10,200]{1,0:T(8,128)(2,1)}"'),
+    (("default", "f32[3]"), "write --tpu v5e: The generation: v2, v3, v4, v5e, v5p, v6e or tpu7x."),
+    (("explain", "[1, 0]", "6x8"), 'write --shape "6x8"'),
+    (("simplify", "i//2", "i<8", "j<3"), 'write --bounds "i<8,j<3"'),
+    (("prove", "f32[M]", "--bounds", "M=8"), 'write --assuming "M % 8 == 0, N <= 128"'),
+]
+
+
+@each_row("arguments, fix", PLACES)
+def test_a_value_in_the_wrong_place_is_told_the_right_one(
+    arguments: tuple[str, ...], fix: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == Status.BAD_INPUT
+    assert capsys.readouterr().err.splitlines()[-1] == fix
+
+
+def test_a_file_in_place_of_a_layout(tmp_path: Path) -> None:
+    file = tmp_path / "module.txt"
+    file.write_text("HloModule m")
+    assert "got the name of a file" in run("explain", str(file)).stderr
+
+
 @each_row(
     ("arguments", "status"),
     [

@@ -207,6 +207,7 @@ def test_a_formula_holds_at_every_pitch(bits: int, vector: int) -> None:
     "arguments, more, words",
     [
         (("f32[8,8]", "diagonal"), {}, "expected the name of an access or a function"),
+        (("f32[8,8]", "colum"), {}, "did you mean column?"),
         (("f32[8,8]", "row.b24"), {}, "expected the name of an access or a function"),
         (("f32[8,8]", None), {}, "expected the name of an access or a function"),
         (("(8,8):(8,1)", "row"), {}, "names no element type"),

@@ -147,7 +147,7 @@ function derivation(steps) {
 }
 
 function waiting(id, title) {
-  return card(id, title, "", node("p", { class: "about" }, "…"));
+  return card(id, title, "", node("p", { class: "about" }, "not there yet …"));
 }
 
 function proofOf({ proofs, deciders }) {

@@ -269,8 +269,8 @@ class ComposedLayout(Layout):
         return replace(self, layout=self.layout.with_numbers(values))
 
     def notes(self, shape: Sequence[Int], /) -> tuple[str, ...]:
-        """Return what the swizzle acts on, and what C++ does not compile."""
-        told = [self.words]
+        """Return what C++ does not compile."""
+        told = []
         if abs(self.swizzle.shift) < self.swizzle.bits:
             told.append(f"CuTe's C++ does not compile {self.swizzle}: its groups of bits overlap")
         return (*told, *self.layout.notes(shape))

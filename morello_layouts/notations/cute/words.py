@@ -36,7 +36,7 @@ def describe(
     modes, kind = count(plain.rank, "mode"), "CuTe layout"
     headline = f"{modes}, {_amount(plain.size)} elements in {_amount(plain.cosize)} slots"
     if isinstance(layout, ComposedLayout):
-        headline, kind = f"{headline}, then {layout.words}", "CuTe layout with a swizzle"
+        kind = "CuTe layout with a swizzle"
     return Description(str(layout), kind, headline, dims, tuple(parts), axes)
 
 
@@ -49,15 +49,15 @@ def _parts(mode: CuteLayout, dim: Dimension) -> list[Part]:
     found, unit = list[Part](), 1
     for size, stride in mode.leaves:
         if size == mode.size:
-            what = f"all of {dim.name}, {_amount(size)}"
+            what = f"all {_amount(size)} of {dim.name}"
         else:
             things = (
                 _count(size, "neighbour") if unit == 1 else f"{_count(size, 'block')} of {unit}"
             )
             what = f"{things} along {dim.name}"
-        is_number = isinstance(stride, int)
-        apart = f"{count(stride, 'slot')} apart" if is_number else f"{stride} apart"
-        found.append(Part(f"{size}:{stride}", f"{what}, {apart if stride != 0 else 'in one slot'}"))
+        slots = _count(stride, "slot") if "@" not in str(stride) else stride  # @: a coordinate
+        where = f"{slots} apart" if stride != 0 else "in one slot"
+        found.append(Part(f"{size}:{stride}", f"{what}, {where}"))
         unit = size * unit
     return found
 

@@ -144,20 +144,20 @@ def test_words() -> None:
     assert [(part.text, part.meaning) for part in found.parts] == [
         ("_4:_1", "4 neighbours along d0, 1 slot apart"),
         ("2:12", "2 blocks of 4 along d0, 12 slots apart"),
-        ("3:4", "all of d1, 3, 4 slots apart"),
+        ("3:4", "all 3 of d1, 4 slots apart"),
     ]
 
 
 def test_words_of_overlaps() -> None:
     found = describe(CuteLayout((4, 2), (Static(0), 1)))
     assert [part.meaning for part in found.parts] == [
-        "all of d0, 4, in one slot",
-        "all of d1, 2, 1 slot apart",
+        "all 4 of d0, in one slot",
+        "all 2 of d1, 1 slot apart",
     ]
     coordinates = describe(ml.parse("(4,2):(1@0,1@1)", "cute"))
     assert [part.meaning for part in coordinates.parts] == [
-        "all of d0, 4, 1@0 apart",
-        "all of d1, 2, 1@1 apart",
+        "all 4 of d0, 1@0 apart",
+        "all 2 of d1, 1@1 apart",
     ]
 
 
