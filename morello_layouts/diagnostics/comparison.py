@@ -25,13 +25,13 @@ from morello_layouts.diagnostics.report import (
     Table,
     added_bytes_cell,
     bytes_cell,
+    first_rows,
     number_cell,
     table_of,
     text_cell,
 )
 from morello_layouts.hlo import HloModule, read_hlo
 from morello_layouts.hlo.reader import platform_of
-from morello_layouts.limits import REPORT_CHANGES
 from morello_layouts.notations.xla import XlaShape
 from morello_layouts.plain import plain
 
@@ -176,15 +176,12 @@ class HloComparison(Report):
         gone = [each for each in self.moves if each.after < each.before]
         return (
             table_of("Bytes reserved", _TOTAL_COLUMNS, changed),
-            table_of(
-                "Types that take more or less", _TYPE_COLUMNS, self.types, limit=REPORT_CHANGES
-            ),
-            table_of(
+            first_rows("Types that take more or less", _TYPE_COLUMNS, self.types),
+            first_rows(
                 "Layouts that changed",
                 _LAYOUT_COLUMNS,
                 self.layouts,
                 lambda each: [f"{each.before} -> {each.after}"],
-                limit=REPORT_CHANGES,
             ),
             _moves_table("New copies and the like", new),
             _moves_table("Copies and the like that are gone", gone),
@@ -217,12 +214,11 @@ _MOVE_COLUMNS: Final[Columns[MoveChange]] = (
 
 
 def _moves_table(title: str, changes: Iterable[MoveChange]) -> Table:
-    return table_of(
+    return first_rows(
         title,
         _MOVE_COLUMNS,
         changes,
         lambda each: [f"from {each.operand or '?'}: {effect_text(each.effect)}"],
-        limit=REPORT_CHANGES,
     )
 
 

@@ -43,6 +43,7 @@ from morello_layouts.diagnostics.report import (
     byte_columns,
     bytes_cell,
     bytes_text,
+    first_rows,
     number_cell,
     table_of,
     text_cell,
@@ -59,7 +60,7 @@ from morello_layouts.errors import LayoutError
 from morello_layouts.hlo import HloModule, read_hlo
 from morello_layouts.hlo.assignment import read_assignment
 from morello_layouts.hlo.reader import assignment_beside, platform_of
-from morello_layouts.limits import REPORT_CHANGES, REPORT_PLACES_SHOWN
+from morello_layouts.limits import REPORT_PLACES_SHOWN
 from morello_layouts.tpu.layouts import Generation, generation_of
 
 
@@ -199,27 +200,19 @@ class Diagnosis(Report):
                 "Copies, transposes, reshapes and bitcasts", _MOVE_SUM_COLUMNS, self.move_sums
             ),
             self._moves_table(),
-            table_of(
+            first_rows(
                 "Chains of moves",
                 _CHAIN_COLUMNS,
                 self.chains,
                 _chain_details,
                 note="what could read its source directly; a claim from the text, not tried",
-                limit=REPORT_CHANGES,
             ),
-            table_of(
-                "Collectives",
-                _COLLECTIVE_COLUMNS,
-                self.collectives,
-                _collective_details,
-                limit=REPORT_CHANGES,
-            ),
-            table_of(
+            first_rows("Collectives", _COLLECTIVE_COLUMNS, self.collectives, _collective_details),
+            first_rows(
                 "Parameters on several devices",
                 _SHARDING_COLUMNS,
                 self.shardings,
                 note="bytes that each device holds",
-                limit=REPORT_CHANGES,
             ),
             table_of(
                 "Layouts", _sum_columns("layout"), [(u.bytes, u.layout) for u in self.layouts]
@@ -255,12 +248,11 @@ class Diagnosis(Report):
         for move in self.moves:
             if move.verdict.effect != "free":
                 groups.setdefault((id(move.verdict), move.is_fused), []).append(move)
-        return table_of(
+        return first_rows(
             "The largest of these that are not free",
             _MOVE_COLUMNS,
             sorted(groups.values(), key=_moved, reverse=True),
             _move_details,
-            limit=REPORT_CHANGES,
         )
 
 

@@ -34,8 +34,8 @@ from morello_layouts.diagnostics.report import (
     Table,
     bytes_cell,
     bytes_text,
+    first_rows,
     number_cell,
-    table_of,
     text_cell,
 )
 from morello_layouts.errors import LayoutError
@@ -195,7 +195,7 @@ class FleetReport(Report):
             ("By type", self.by_shape),
             ("By program", self.by_program),
         )
-        return tuple(table_of(t, _COLUMNS, rows, limit=REPORT_CHANGES) for t, rows in parts)
+        return tuple(first_rows(t, _COLUMNS, rows) for t, rows in parts)
 
     def write_parquet(self, path: str | os.PathLike[str]) -> None:
         """Write all rows into a Parquet file: table, key, bytes, count, programs.

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from morello_layouts.description import amount
 from morello_layouts.errors import LayoutError
+from morello_layouts.limits import REPORT_CHANGES
 from morello_layouts.notations.xla import COMBINE, XlaShape, bits_of
 from morello_layouts.plain import plain
 
@@ -121,6 +122,17 @@ def table_of(
         for each in shown
     )
     return Table(title, tuple(name for name, _ in columns), tuple(rows), note)
+
+
+def first_rows(
+    title: str,
+    columns: Columns[T],
+    items: Iterable[T],
+    details: Callable[[T], Iterable[str]] = lambda _: (),
+    note: str = "",
+) -> Table:
+    """Return a table with a row for each of the first items, as many as a report shows."""
+    return table_of(title, columns, items, details, note=note, limit=REPORT_CHANGES)
 
 
 def text_cell(text: object) -> TableCell:
