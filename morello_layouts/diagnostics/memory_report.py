@@ -292,6 +292,12 @@ def _assignment(
     if "buffer-assignment" in path.name or _begins_an_assignment(path):
         return read_assignment(path), path
     found = assignment_beside(path)
+    if found is None and not path.exists():
+        raise LayoutError(
+            f"{str(path)!r} cannot be read: there is no such file",
+            "a report reads the buffer assignment in the folder of a dump",
+            "give the path of a file of that folder; --xla_dump_to=DIR in XLA_FLAGS makes it",
+        )
     if found is None:
         raise LayoutError(
             f"{path.name} has no buffer assignment beside it",

@@ -76,7 +76,7 @@ def _compared(part: str, at: int, text: str) -> tuple[str, tuple[Int | None, Int
     sides = _SIGN.split(part)
     names = [k for k in range(0, len(sides), 2) if _NAME.fullmatch(sides[k])]
     middle = 2 if len(sides) == 5 else (names or [-1])[0]
-    if len(sides) > 5 or middle not in names:
+    if len(sides) > 5 or middle not in names or not all(side.strip() for side in sides):
         raise _unclear(part, at, text)
     lo: Int | None = None
     hi: Int | None = None

@@ -288,10 +288,18 @@ def parse(text: str, notation: str | None = None) -> Arrays:
             text, error.position, lambda other: isinstance(_read(other, notation), Arrays)
         )
         if meant is not None:
-            raise ParseError(
-                error.what, error.why, f"did you mean {meant}?", text=text, position=error.position
-            )
+            raise _slip(text, meant, error, is_named=notation is not None)
     raise error
+
+
+def _slip(text: str, meant: str, error: ParseError, *, is_named: bool) -> ParseError:
+    """Return the error of a text that is near another one, by the notation of that one."""
+    fix, layout = f"did you mean {meant}?", _read(meant, None)
+    reader = next((one for one in NOTATIONS if one.holds(layout)), None)
+    if is_named or reader is None or reader.begins.match(text):
+        return ParseError(error.what, error.why, fix, text=text, position=error.position)
+    what = f"expected {reader.title}, got {shown(text.strip())}"
+    return ParseError(what, f"it is written like {reader.example}", fix, text=text, position=0)
 
 
 def _read(text: str, notation: str | None) -> Arrays | list[ParseError]:

@@ -51,6 +51,8 @@ def test_what_was_meant(text: str, meant: str) -> None:
 @each_row(
     ("text", "what", "fix"),
     [
+        ("T(8,128)", "expected an XLA layout in braces, got 'T(8,128)'",
+         "did you mean {1,0:T(8,128)}?"),
         ("10x200", "expected a layout, got the sizes of an array",
          "give a layout, such as row-major, beside shape=(10, 200), or f32[10, 200]"),
         ("tensor<32x16xf32, #blocked>", "expected an encoding, got its alias #blocked",
