@@ -34,7 +34,7 @@ from morello_layouts.recipe.views import with_ignored_dims, with_replicas_as_dim
 # by turns, and stores that bypass the caches gain more. Of many small ones each lies in a cache.
 TRANSPOSITION_GAIN: Final = 4
 # How much larger it is if loops within the caches read and write in order: a third cache helps.
-THIRD_CACHE: Final = 1.75
+THIRD_CACHE: Final = 1.25
 _SECOND_CACHE: Final = 1 << 20  # bytes, if the system does not tell
 
 

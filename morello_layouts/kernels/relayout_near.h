@@ -16,9 +16,9 @@ RELAYOUT_INLINE void relayout_near_SIZE_WIDTH(
     const int lines = even || RELAYOUT_PLACES(row) < RELAYOUT_LEAST(rows, most);
     const size_t wide = lines ? line : across, blocks = lines ? 1 : (rows + most - 1) / most;
     const size_t block = (rows / blocks + unit) / unit * unit;
-    for (size_t b = 0; b < rows; b += block)
-        for (size_t x0 = 0; x0 < columns; x0 += wide)
-            for (size_t y0 = b, y1; y0 < RELAYOUT_LEAST(b + block, rows); y0 = y1) {
+    for (size_t b = 0; b < rows; b += block) /* rows of which a line each stays in the cache */
+        for (size_t x0 = 0; x0 < columns; x0 += wide) /* a line, or 16 bytes, of each row */
+            for (size_t y0 = b, y1; y0 < RELAYOUT_LEAST(b + block, rows); y0 = y1) { /* vectors */
                 const size_t y = RELAYOUT_LEAST(y0, rows - unit);
                 y1 = y0 + (y0 == 0 && first > 0 ? first : unit);
                 for (size_t x = x0; x < RELAYOUT_LEAST(x0 + wide, columns) && opens; x++)

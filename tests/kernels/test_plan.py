@@ -147,8 +147,8 @@ def moves(
         ("[0, 1]", "[1, 0]", (1024, 1024), True),
         ("[0, 1, 2]", "[0, 2, 1]", (64, 128, 128), False),  # each of 64 lies in a cache
         ("[0, 1, 2]", "[0, 2, 1]", (2, 1024, 512), True),
-        ("[0, 1, 2]", "[0, 2, 1]", (192, 128, 128), False),  # and all of them in the third one
-        ("[0, 1, 2]", "[0, 2, 1]", (256, 128, 128), True),  # all of them are beyond the caches
+        ("[0, 1, 2]", "[0, 2, 1]", (144, 128, 128), False),  # and all of them in the third one
+        ("[0, 1, 2]", "[0, 2, 1]", (192, 128, 128), True),  # all of them are beyond the caches
         ("[0, 1]", "[1, 0]", (256, 256), False),
         ("[0, 1]", "[0, 1]", (1024, 1024), False),
     ],
