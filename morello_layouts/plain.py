@@ -48,7 +48,7 @@ def plain(value: object) -> Any:
     >>> from morello_layouts.tpu import waste
     >>> from morello_layouts.notations import parse
     >>> plain({"padding": waste(parse("f32[7]{0:T(8)}")).reasons, "shape": parse("f32[7]{0:T(8)}")})
-    {'padding': [{'dimensions': [0], 'size': 7, 'padded': 8, 'text': 'minor dimension 0 of size 7 \
+    {'padding': [{'dimensions': [0], 'size': 7, 'padded': 8, 'text': 'minor dimension d0 of size 7 \
 is padded to 8: tiles (8) have 8 elements'}], 'shape': 'f32[7]{0:T(8)}'}
     """
     kind = type(value)

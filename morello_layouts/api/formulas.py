@@ -55,7 +55,8 @@ def simplify(
         bounds: for each symbol or name the smallest and largest value, both included; None for
             no bound. An end may be a size, as text or SymPy: ``{"j": (0, "N - 1")}``. Symbols
             without an entry have the bounds of their SymPy assumptions. Sizes are positive symbols.
-            A size alone means from 0 on, ``{"i": 32}``. Or a text: ``"0<=i<32, j in range(N)"``.
+            A size alone means from 0 on, ``{"i": 32}``. Text is read too: of one,
+            ``{"i": "0..31"}``, or of all, ``"0<=i<32, j in range(N)"``.
         target: ``"readable"`` writes digits as a reference formula does; ``"cheapest"`` has the
             fewest operations.
         cost: the cost of each operation, for ``"cheapest"``.
@@ -129,7 +130,11 @@ def form_of(expr: sympy.Expr | str, bounds: Bounds) -> AffineExpr:
 def _interval(name: object, ends: tuple[Bound, Bound] | range | int | str) -> Interval:
     if isinstance(ends, range) and ends.step == 1:
         ends = (ends.start, ends.stop - 1)
-    if isinstance(ends, int | str):
+    elif isinstance(ends, str) and re.search(r"\.\.|[<>=]|range", ends):  # 0..7, 0<=i<8
+        found = notations.parse_bounds(ends if str(name) in ends else f"{name}={ends}")
+        if [*found] == [str(name)]:
+            return found[str(name)]
+    elif isinstance(ends, int | str):
         ends = (0, notations.parse_number(str(ends)) - 1)
     if not isinstance(ends, tuple | list) or len(ends) != 2:
         raise LayoutError(

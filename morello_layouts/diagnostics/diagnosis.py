@@ -392,7 +392,7 @@ def diagnose(
     >>> from morello_layouts import diagnose
     >>> found = diagnose("%a = s32[1024,8,4]{2,1,0:T(8,128)} parameter(0)", "v5e").wasteful[0]
     >>> found.waste.reasons[0].text
-    'minor dimension 2 of size 4 is padded to 128: tiles (8,128) have 128 columns'
+    'minor dimension d2 of size 4 is padded to 128: tiles (8,128) have 128 columns'
     >>> print(found.alternative.suggestion.shape, found.alternative.suggestion.factor)
     s32[1024,8,4]{0,2,1:T(4,128)} 1.0
     """

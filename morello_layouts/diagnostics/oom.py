@@ -170,7 +170,7 @@ class OomReport(Report):
     >>> from morello_layouts import read_oom
     >>> report = read_oom("1. Size: 4.0K\n Shape: f32[2,128]{1,0:T(8,128)}\n Unpadded size: 1.0K")
     >>> report.allocations[0].wastes[0].reasons[0].text
-    'second-minor dimension 0 of size 2 is padded to 8: tiles (8,128) have 8 rows'
+    'second-minor dimension d0 of size 2 is padded to 8: tiles (8,128) have 8 rows'
     """
 
     json_keys: ClassVar = (

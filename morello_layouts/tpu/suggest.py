@@ -37,7 +37,7 @@ def hint_of(x: XlaShape, groups: Sequence[Sequence[int]], changes: Sequence[str]
     >>> from morello_layouts.notations.xla import XlaLayout
     >>> x = XlaShape("f32", (32, 128), XlaLayout((1, 0), ((8, 128),)))
     >>> hint_of(x, ((0, 1), (2,)), ("fold",))
-    'write jnp.reshape(a, (32, 128)): dimensions 0 and 1 become one of 32'
+    'write jnp.reshape(a, (32, 128)): d0 and d1 become one dimension of 32'
     """
     assert x.layout is not None
     order, array, words = x.layout.major_to_minor, "a", ""
@@ -70,7 +70,7 @@ def hint_of(x: XlaShape, groups: Sequence[Sequence[int]], changes: Sequence[str]
 
 def _folds(sizes: Sequence[int], groups: Sequence[Sequence[int]]) -> list[str]:
     return [
-        f"dimensions {listed([*map(str, group)])} become one of {size:,}"
+        f"{listed([f'd{dim}' for dim in group])} become one dimension of {size:,}"
         for size, group in zip(sizes, groups, strict=True)
         if len(group) > 1
     ]

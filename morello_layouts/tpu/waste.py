@@ -110,7 +110,7 @@ def waste(shape: XlaShape) -> Waste:
     >>> from morello_layouts.notations.xla import XlaLayout
     >>> print(waste(XlaShape("f32", (7, 3, 128), XlaLayout((2, 1, 0), ((8, 128),)))))
     f32[7,3,128]{2,1,0:T(8,128)}: 10,752 bytes of data in 28,672, 2.67x
-      second-minor dimension 1 of size 3 is padded to 8: tiles (8,128) have 8 rows
+      second-minor dimension d1 of size 3 is padded to 8: tiles (8,128) have 8 rows
     """
     require_type(shape, XlaShape, "shape", "read one from text with ml.parse")
     data, reserved = shape.data_bytes, shape.byte_size
@@ -206,8 +206,9 @@ def _subject(place: int, dims: Sequence[int], size: Int) -> str:
     if not dims:
         return f"the {name} dimension of {size} that the tile adds is"
     if len(dims) == 1:
-        return f"{name} dimension {dims[0]} of size {_shown(size)} is"
-    return f"{name} dimensions {listed([*map(str, dims)])}, together of size {_shown(size)}, are"
+        return f"{name} dimension d{dims[0]} of size {_shown(size)} is"
+    several = listed([f"d{dim}" for dim in dims])
+    return f"{name} dimensions {several}, together of size {_shown(size)}, are"
 
 
 def _extent(place: int, t: int, rank: int, *, joined: bool) -> str:
@@ -299,8 +300,8 @@ def waste_formula(shape: XlaShape) -> WasteFormula:
     >>> from morello_layouts.notations.xla import XlaLayout
     >>> print(waste_formula(XlaShape("f32", ("N", 200), XlaLayout((1, 0), ((8, 128),)))))
     f32[N,200]{1,0:T(8,128)}: 800*N bytes of data in 8192*ceil(N/8)
-      minor dimension 1 of size 200 is padded to 256: tiles (8,128) have 128 columns
-      second-minor dimension 0 of size N is padded to 8*ceil(N/8): tiles (8,128) have 8 rows
+      minor dimension d1 of size 200 is padded to 256: tiles (8,128) have 128 columns
+      second-minor dimension d0 of size N is padded to 8*ceil(N/8): tiles (8,128) have 8 rows
     """
     require_type(shape, XlaShape, "shape", "read one from text with ml.parse")
     bits = shape.bits  # raises without a layout

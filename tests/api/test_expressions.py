@@ -54,6 +54,25 @@ def test_refused(expr: Any, bounds: Any, text: str) -> None:
     assert str(caught.value) == text
 
 
+@each_row(
+    "bounds",
+    [
+        {"i": "0..7", "j": "0<=j<4"},
+        {"i": "0<=i<8", "j": "range(4)"},
+        {"i": 8, "j": "j in 0..3"},
+        {"i": "M", "j": 4},
+        {"i": "(M + 1)*2", "j": 4},
+    ],
+)
+def test_bounds_of_one_name_as_text(bounds: Any) -> None:
+    assert str(ml.simplify("(4*i + j)//4", bounds)) == "i"
+
+
+def test_bounds_of_another_name_are_refused() -> None:
+    with pytest.raises(ml.LayoutError, match="bounds of i: expected a pair, got '0<=ij<8'"):
+        ml.simplify("i", {"i": "0<=ij<8"})
+
+
 def test_verified_results_are_proved() -> None:
     found = ml.simplify("(32*i + j)//8", {"i": (0, 31), "j": (0, 31)}, verify=True)
     assert str(found) == "4*i + floor(j/8)"

@@ -153,7 +153,7 @@ def test_an_allocation_with_a_layout_is_explained() -> None:
     assert found.alternative is None  # it is scratch: the user chose its shape
     assert found.instruction == "f.1"
     text = str(report)
-    assert "minor dimension 1 of size 130 is padded to 256" in text
+    assert "minor dimension d1 of size 130 is padded to 256" in text
     assert "146.48 MiB needed of 128.00 MiB" in text
 
 

@@ -45,12 +45,12 @@ def test_the_whole_answer() -> None:
         "  lanes     d1 lies along the 128 lanes of a vector register\n"
         "  sublanes  8 rows of d0 lie along its 8 sublanes\n"
         "  packing   an element takes the 32-bit word of a lane\n"
-        "  padding   second-minor dimension 0 of size 9 is padded to 16: tiles (8,128) have 8 "
+        "  padding   second-minor dimension d0 of size 9 is padded to 16: tiles (8,128) have 8 "
         "rows\n"
         "  default   all generations choose it for a parameter\n"
         "Other layouts, the smallest first\n"
         "  1×  36,864 bytes as f32[9216]{0:T(1024)}: write jnp.reshape(a, (9216,)): "
-        "dimensions 0 and 1 become one of 9,216\n"
+        "d0 and d1 become one dimension of 9,216\n"
     )
 
 
@@ -82,7 +82,7 @@ def test_json_of_the_default() -> None:
                 "size": 1000,
                 "padded": 1024,
                 "text": (
-                    "minor dimension 2 of size 1,000 is padded to 1,024: "
+                    "minor dimension d2 of size 1,000 is padded to 1,024: "
                     "tiles (32,128) have 128 columns"
                 ),
             }
@@ -96,7 +96,7 @@ def test_json_of_the_default() -> None:
         "reserved_bytes": 192512,
         "padding_bytes": 512,
         "factor": 192512 / 192000,
-        "hint": "write jnp.reshape(a, (192000,)): dimensions 0, 1 and 2 become one of 192,000",
+        "hint": "write jnp.reshape(a, (192000,)): d0, d1 and d2 become one dimension of 192,000",
     }
 
 
@@ -358,7 +358,7 @@ def test_generations_that_choose_a_layout(
 
 def test_padding_of_symbolic_sizes() -> None:
     assert facts("f32[M,128]{1,0:T(8,128)}").padding == (
-        "second-minor dimension 0 of size M is padded to 8*ceil(M/8): tiles (8,128) have 8 rows",
+        "second-minor dimension d0 of size M is padded to 8*ceil(M/8): tiles (8,128) have 8 rows",
     )
     assert facts("f32[?,128]{1,0:T(8,128)}").padding == ()
 
@@ -366,7 +366,7 @@ def test_padding_of_symbolic_sizes() -> None:
 def test_explain_has_the_facts() -> None:
     text = run("explain", "bf16[10,200]{1,0:T(8,128)(2,1)}").stdout
     assert "\nTPU\n  lanes     d1 lies along the 128 lanes of a vector register\n" in text
-    assert "  padding   second-minor dimension 0 of size 10 is padded to 16: tiles (8,128)" in text
+    assert "  padding   second-minor dimension d0 of size 10 is padded to 16: tiles (8,128)" in text
     assert "\nTPU\n" not in run("explain", "f32[3,5]{1,0:T(2,2)}").stdout
 
 
@@ -383,6 +383,6 @@ def test_json_of_the_facts() -> None:
         "default_on": list(ml.tpu.GENERATIONS),
         "default": "all generations choose it for a parameter",
         "padding": [
-            "second-minor dimension 0 of size 10 is padded to 16: tiles (8,128) have 8 rows"
+            "second-minor dimension d0 of size 10 is padded to 16: tiles (8,128) have 8 rows"
         ],
     }

@@ -48,7 +48,7 @@ def test_the_padded_third_report_fits_without_padding() -> None:
         (
             ("u32", (12582912, 1), "v5e"),
             1,
-            "write jnp.reshape(a, (12582912,)): dimensions 0 and 1 become one of 12,582,912",
+            "write jnp.reshape(a, (12582912,)): d0 and d1 become one dimension of 12,582,912",
         ),
         (
             ("u32", (12582912, 1), "v5e"),
@@ -94,12 +94,12 @@ def test_the_hint_of_everything_at_once() -> None:
     groups = ((0, 1, 2), (3, 4))
     assert hint_of(x, groups, ("fold", "order")) == (
         "write jnp.transpose(jnp.reshape(a, (24, 24)), (1, 0)), whose row-major layout this is: "
-        "dimensions 0, 1 and 2 become one of 24; dimensions 3 and 4 become one of 24"
+        "d0, d1 and d2 become one dimension of 24; d3 and d4 become one dimension of 24"
     )
     assert hint_of(x, groups, ("fold", "order", "tile")) == (
-        "write jnp.reshape(a, (24, 24)): dimensions 0, 1 and 2 become one of 24; dimensions 3 and "
-        "4 become one of 24; the compiler takes this tile only if told to, and some programs "
-        "then do not compile: "
+        "write jnp.reshape(a, (24, 24)): d0, d1 and d2 become one dimension of 24; d3 and "
+        "d4 become one dimension of 24; the compiler takes this tile only if told to, and some "
+        "programs then do not compile: "
         "Layout(major_to_minor=(1, 0), tiling=((8, 128),)) of jax.experimental.layout"
     )
 

@@ -29,8 +29,8 @@ def test_the_formula_of_a_16_bit_tiling() -> None:
     assert f.padding_bytes == reserved - 2 * m * n
     assert f.factor == reserved / (2 * m * n)
     assert [reason.text for reason in f.reasons] == [
-        "minor dimension 1 of size N is padded to 128*ceil(N/128): tiles (8,128) have 128 columns",
-        "second-minor dimension 0 of size M is padded to 8*ceil(M/8): tiles (8,128) have 8 rows",
+        "minor dimension d1 of size N is padded to 128*ceil(N/128): tiles (8,128) have 128 columns",
+        "second-minor dimension d0 of size M is padded to 8*ceil(M/8): tiles (8,128) have 8 rows",
     ]
 
 
