@@ -45,7 +45,6 @@ def run(*arguments: str) -> Result:
 
 PLACES = [
     (("explain",), 'write for example morello-layouts explain "bf16[10,200]{1,0:T(8,128)(2,1)}"'),
-    (("default", "f32[3]"), "write --tpu v5e: The generation: v2, v3, v4, v5e, v5p, v6e or tpu7x."),
     (("explain", "[1, 0]", "6x8"), 'write --shape "6x8"'),
     (("simplify", "i//2", "i<8", "j<3"), 'write --bounds "i<8,j<3"'),
     (("prove", "f32[M]", "--bounds", "M=8"), 'write --assuming "M % 8 == 0, N <= 128"'),
