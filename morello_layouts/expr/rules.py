@@ -370,8 +370,10 @@ def join_digits(form: AffineExpr) -> AffineExpr | None:
         for low, c in digits:
             joined, n = [low], low.modulus
             for _ in digits:
-                high = None if n is None or n == 1 else by_start.get((low.divisor * n, c * n))
-                if n is None or high is None:
+                if n is None or n == 1:
+                    break
+                high = by_start.get((low.divisor * n, c * n))
+                if high is None:
                     break
                 joined.append(high)
                 n = None if high.modulus is None else n * high.modulus

@@ -63,9 +63,17 @@ EQUIVALENT = {
     "_neighbors: len(group) > 1 -> True": SPEED,
     "_neighbors: len(group) > 1 -> len(group) > 0": SPEED,
     "_neighbors: len(group) > 1 -> len(group) >= 1": SPEED,
-    "join_digits: len(group) > 1 -> True": SPEED,
-    "join_digits: len(group) > 1 -> len(group) > 0": SPEED,
-    "join_digits: len(group) > 1 -> len(group) >= 1": SPEED,
+    "join_digits: len(group) < 2 -> False": SPEED,
+    "join_digits: len(group) < 2 -> len(group) < 1": SPEED,
+    "_floor: type(divisor) is int -> False": SPEED,
+    "_floor: type(value) is int -> False": SPEED,
+    "_floor: type(value) is int and type(divisor) is int -> False": SPEED,
+    "constant_quotient: type(hi) is int -> False": SPEED,
+    "constant_quotient: type(lo) is int -> False": SPEED,
+    "constant_quotient: type(size) is int -> False": SPEED,
+    "constant_quotient: type(lo) is int and type(hi) is int and (type(size) is int) -> False": (
+        SPEED
+    ),
     "subtract_mod: n is not None -> True": ORDER,
     "subtract_mod: without n is not None": ORDER,
     "xor_equal: len(left) == len(x.parts) -> _is_near(len(left), len(x.parts))": (

@@ -329,7 +329,7 @@ ENTRIES = {
         ),
     ),
     "join-digits": Entry(
-        (make.join_neighbours,),
+        (make.join_neighbours, make.join_beside_variable),
         (
             make.join_next_factor,
             make.join_other_operand,

@@ -582,6 +582,11 @@ def join_neighbours(pick: Pick) -> AffineExpr:
     return _two_digits(pick, c, c * n, n, maybe(pick, pick(2, 4)))
 
 
+def join_beside_variable(pick: Pick) -> AffineExpr:
+    c, n, v = nonzero(pick, 3), number(pick, 2, 4), variable("v", 0, 30)
+    return _two_digits(pick, c, c * n, n, maybe(pick, pick(2, 4)), low=v, high=v) + v * pick(1, 3)
+
+
 def join_next_factor(pick: Pick) -> AffineExpr:
     c, n = nonzero(pick, 3), number(pick, 2, 4)
     return _two_digits(pick, c, c * n + [-1, 1][pick(0, 1)], n, maybe(pick, pick(2, 4)))
