@@ -22,7 +22,7 @@ CASES = {
     "`--help`": ([*COMMAND, "--help"], 0.8),
     "an error in a text": ([*COMMAND, "explain", TILED[:-6]], 1.2),
     "`explain`": ([*COMMAND, "explain", TILED], 2.2),
-    "`explain`, sizes by name": ([*COMMAND, "explain", "bf16[M,N]{1,0:T(8,128)(2,1)}"], None),
+    "`explain`, sizes by name": ([*COMMAND, "explain", "bf16[M,N]{1,0:T(8,128)(2,1)}"], 2.2),
     "`prove`": ([*COMMAND, "prove", TILED], None),
     "`simplify`": ([*COMMAND, "simplify", "(8*i + j)//8", "--bounds", "j=0..7"], None),
     "`code --target c`": ([*COMMAND, "code", TILED, "--target", "c"], None),
