@@ -24,7 +24,7 @@ from morello_layouts.explanations.rows import (
 from morello_layouts.notations import parse
 from morello_layouts.notations.registry import describe
 from morello_layouts.notations.xla import XlaShape
-from morello_layouts.tpu import GENERATIONS, Suggestion, Waste, default_layout, suggest, waste
+from morello_layouts.tpu import Suggestion, Waste, default_layout, suggest, waste
 from morello_layouts.tpu.facts import tpu_facts
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ In Python: tpu.default_layout, tpu.suggest.
 )
 @text_argument("text")
 @click.option(
-    "--tpu", "generation", metavar="v5e", shell_complete=generations,
+    "--tpu", "generation", required=True, metavar="v5e", shell_complete=generations,
     help="The generation: v2, v3, v4, v5e, v5p, v6e or tpu7x.",
 )  # fmt: skip
 @click.option(
@@ -56,18 +56,12 @@ In Python: tpu.default_layout, tpu.suggest.
     help="How many other orders, foldings and tiles to show, the smallest first.",
 )  # fmt: skip
 @json_option
-def default(text: str, generation: str | None, limit: int, as_json: bool) -> Status:
+def default(text: str, generation: str, limit: int, as_json: bool) -> Status:
     """Say which layout the TPU compiler chooses for a parameter of the type and shape TEXT.
 
     TEXT is an array without a layout, such as "bf16[8,1,1280,1000]"; - reads it from standard
     input.
     """
-    if generation is None:
-        raise LayoutError(
-            "--tpu: expected a generation of TPUs, got none",
-            "generations choose different layouts",
-            f"add --tpu v5e, or another of {', '.join(GENERATIONS)}",
-        )
     array = _bare_array(text)
     cost = waste(default_layout(array.element_type, array.shape, generation))
     others = _others(cost.shape, generation, limit)
