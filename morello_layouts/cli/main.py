@@ -167,7 +167,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     return status if isinstance(status, int) else Status.DONE
 
 
-_VALUES: Final = {"--bounds": re.compile("[<>=]"), "--shape": re.compile(r"\w+([x,]\w+)+$")}
+_VALUES: Final = {"--bounds": re.compile("[<>=]"), "--shape": re.compile(r"^(?=.*\w[x,]\w)[\w,]+$")}
 
 
 def _placed(error: click.UsageError) -> str | None:

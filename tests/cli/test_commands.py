@@ -61,6 +61,12 @@ def test_a_value_in_the_wrong_place_is_told_the_right_one(
     assert capsys.readouterr().err.splitlines()[-1] == fix
 
 
+def test_a_long_value_that_is_no_shape_is_refused_at_once() -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(("explain", "[1, 0]", "x" * 5000 + "!"))
+    assert ended.value.code == Status.BAD_INPUT
+
+
 def test_a_file_in_place_of_a_layout(tmp_path: Path) -> None:
     file = tmp_path / "module.txt"
     file.write_text("HloModule m")
