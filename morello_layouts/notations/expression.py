@@ -250,7 +250,8 @@ def parse_shape(text: str) -> tuple[int | str, ...]:
     for size in sizes:
         if _SIZE.fullmatch(size) is None and _SIZE_NAME.fullmatch(size) is None:
             raise ShapeError(
-                f"a shape: expected sizes, got {shown(size)} in {shown(text)}",
+                f"a shape: expected sizes, got {shown(size)}"
+                + (f" in {shown(text)}" if size != text.strip() else ""),
                 "a shape is one size for each dimension, with x or a comma between them",
                 "write for example 6x8, or names as in M,N, or () for a scalar",
             )

@@ -394,7 +394,7 @@ def test_errors_in_a_link_are_shown(page: Page) -> None:
     page.put("other", "x" * 4001)
     page.until(lambda: "too long" in page.text("#other-error .what"))
     page.until(lambda: "stale" in page.find("#answer").get_attribute("class"))
-    assert page.text("#status").startswith("Not a layout yet")
+    assert page.text("#status").startswith("Not readable yet")
     page.put("other", "")
     page.until(lambda: not page.all("#answer.stale"))
     assert page.text("#formula .main") == "4*d0 + d1"

@@ -139,7 +139,7 @@ function show(answer, text) {
   shownAnswer.classList.toggle("stale", isWrong);
   if (isWrong) {
     status.textContent = shownAnswer.childElementCount
-      ? "Not a layout yet: the picture shows the last one."
+      ? "Not readable yet: the picture shows the last answer."
       : "Correct the marked field.";
     return;
   }
