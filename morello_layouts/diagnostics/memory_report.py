@@ -298,6 +298,12 @@ def _assignment(
             "a report reads the buffer assignment in the folder of a dump",
             "give the path of a file of that folder; --xla_dump_to=DIR in XLA_FLAGS makes it",
         )
+    if path.is_dir():
+        raise LayoutError(
+            f"expected a file, got the folder {path.name}",
+            "a report is about one program, and a dump may hold several",
+            "give a file of that folder, such as its *buffer-assignment.txt",
+        )
     if found is None:
         raise LayoutError(
             f"{path.name} has no buffer assignment beside it",

@@ -106,7 +106,7 @@ class Shards(Displayed):
             ("devices", f"{self.devices}, each element on {self.copies}"),
             ("room", f"{times(self.room)} elements on each device"),
             ("held", " by ".join(map(str, self.held)) or "1"),
-            ("largest", f"{self.largest} elements, {self.imbalance} of the average"),
+            ("largest", f"{self.largest} elements, {self.imbalance} times the average"),
             ("empty", f"{_devices(self.empty)} without an element"),
         ]
         if self.buffer_bytes is not None:
@@ -169,7 +169,7 @@ def shards(
       room     3 × 200 elements on each device
       bytes    4096 on each device, 16384 in all
       held     Max(0, Min(3, 10 - 3*m0)) by 200
-      largest  600 elements, 6/5 of the average
+      largest  600 elements, 6/5 times the average
       empty    0 devices without an element
       a part ends inside of a tile of 8 along dimension 0, and each device pads its last tile; \
 the smallest size that does so is 2

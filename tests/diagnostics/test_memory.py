@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -130,3 +131,8 @@ def test_a_chart_of_nothing_is_empty() -> None:
     assert (empty.peak, empty.columns(), empty.line(), heaps.heap_svg(empty, "x", "y")) == (
         0, [], "", "",
     )  # fmt: skip
+
+
+def test_a_folder_is_told_to_be_one(tmp_path: Path) -> None:
+    with pytest.raises(ml.LayoutError, match="expected a file, got the folder"):
+        ml.memory(tmp_path)
