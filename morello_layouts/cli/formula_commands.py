@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal
 
 import click
@@ -104,7 +105,7 @@ def code(
         of = m.inverse if inverse else m
     else:
         _refuse_for_expressions(inverse, shape, assuming, names)
-    intervals = None if bounds is None else _intervals(bounds)
+    intervals = None if bounds is None else _intervals(bounds, text)
     simplified: Simplified = "cheapest" if cheapest else "readable"
     found = code_of(of, target, intervals, simplified=simplified, **options)
     facts = {"text": text, "target": target, "code": found}
@@ -112,11 +113,14 @@ def code(
     return Status.DONE
 
 
-def _intervals(bounds: str) -> dict[str, Interval]:
-    """Read bounds; say which of them a smallest value would make stronger."""
+def _intervals(bounds: str, expr: object) -> dict[str, Interval]:
+    """Read bounds; say which of them are for no name, and which a smallest value makes stronger."""
     found = parse_bounds(bounds)
+    words = re.findall(r"\w+", f"{expr} {bounds}")
     for name, interval in found.items():
-        if interval.lo is None and interval.hi is not None:
+        if words.count(name) == 1:
+            print_error(f"bounds: {name} is not in the expression {expr}")
+        elif interval.lo is None and interval.hi is not None:
             print_error(
                 f"bounds: {name} may be negative; if it is not, write 0<={name}<={interval.hi}"
             )
@@ -305,7 +309,7 @@ In Python: simplify.
 @json_option
 def simplify(expr: str, bounds: str, cheapest: bool, derivation: bool, as_json: bool) -> Status:
     """Simplify the index expression EXPR of + - * // %, floor(a/b) and Mod(a, b)."""
-    intervals = _intervals(bounds)
+    intervals = _intervals(bounds, expr)
     form = form_of(expr, intervals)
     steps = Derivation.of(form, readable)
     simplified = str(cheapest_form(form) if cheapest else steps.end)

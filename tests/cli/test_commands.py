@@ -157,6 +157,18 @@ def test_simplify(arguments: tuple[str, ...], expected: str) -> None:
     assert run("simplify", *arguments).stdout == expected
 
 
+@pytest.mark.parametrize(
+    ("bounds", "note"),
+    [
+        ("0<=j<8,k<4", "bounds: k is not in the expression j//4\n"),
+        ("j<8", "bounds: j may be negative; if it is not, write 0<=j<=7\n"),
+        ("0<=j<M,M=1..", ""),
+    ],
+)
+def test_notes_on_bounds(bounds: str, note: str) -> None:
+    assert run("simplify", "j//4", "--bounds", bounds).stderr == note
+
+
 def test_simplify_with_its_derivation() -> None:
     result = run("simplify", "i%6", "--bounds", "i=0..5", "--derivation")
     assert result.stdout == "i%6\n  i%6 = i   drop-mod, since i is in 0..5\n= i\n"
