@@ -191,8 +191,10 @@ class Server:
     def close(self) -> None:
         """Stop serving and end the worker."""
         if self._thread is not None:
-            # The loop waits for events: only the trigger makes it act at once.
-            self._server.trigger.pull_trigger(self._close_channels)
+            # The loop waits for events: only the trigger makes it act at once. If the loop is
+            # awake, it may have closed the trigger, too, before it is pulled.
+            with suppress(OSError):
+                self._server.trigger.pull_trigger(self._close_channels)
             self._thread.join()
             self._thread = None
         self._close_channels()

@@ -46,8 +46,8 @@ def test_other_encodings_get_ascii(encoding: str) -> None:
     text = done.stdout.decode("ascii")
     assert "\x1b[" not in text
     assert "recipe       [10,200] -> pad [16,256] -> split" in text
-    assert "y v x >    0    2" not in text
-    assert "y v x >    0    1" in text
+    assert "d0 v d1 >    0    2" not in text
+    assert "d0 v d1 >    0    1" in text
     assert "####" in text
 
 

@@ -121,7 +121,7 @@ def _is_wrong_at(m: ml.IndexMap, origin: Origin, sizes: Mapping[str, int]) -> bo
         if m.form.evaluate(values) != p or m.reference_form.evaluate(values) != p:
             return True
     for at in list(offsets)[:: 1 + len(offsets) // 8]:
-        values = {**sizes, **{f"d{k}": x for k, x in enumerate(at)}}
+        values = {**sizes, **{d.name: x for d, x in zip(m.symbols, at, strict=True)}}
         if _by_sympy(m.expr, values) != offsets[at]:
             return True
     if not has_inverse(m.recipe):
