@@ -294,7 +294,7 @@ def _assignment(
     found = assignment_beside(path)
     if found is None and not path.exists():
         raise LayoutError(
-            f"{str(path)!r} cannot be read: there is no such file",
+            f"{str(path)!r} cannot be read: it does not exist",
             "a report reads the buffer assignment in the folder of a dump",
             "give the path of a file of that folder; --xla_dump_to=DIR in XLA_FLAGS makes it",
         )

@@ -396,7 +396,7 @@ class BankFormula(Displayed):
         layout: the layout in shared memory.
         bits: bits of an element.
         pitch: the size that decides, as text; it is a whole number.
-        formula: the ways as a formula of the pitch; None if they are no greatest common divisor.
+        formula: the ways as a formula of the pitch; None if no greatest common divisor gives them.
         ways: the ways for each remainder of the pitch, divided by their number.
         least: the smallest pitch for which this holds; smaller ones share words.
     """

@@ -122,7 +122,7 @@ class Helper(NamedTuple):
 
     @property
     def merges(self) -> bool:
-        """Whether each vector is picked from all rows: their number is no power of two."""
+        """Whether each vector is picked from all rows: their number is not a power of two."""
         return self.rows & (self.rows - 1) != 0
 
     def _interleave(self) -> _Body:
@@ -216,7 +216,7 @@ class Helper(NamedTuple):
         return first, second
 
     def _merged(self, body: _Body) -> str:
-        """Return the shuffles of rows whose number is no power of two; for less, a call of two."""
+        """Return the shuffles of rows not a power of two in number; for less, a call of two."""
         _, element, rows, width = self
         inverse, half = self.kind == "unzip", width // 2
         text = f"#if RELAYOUT_VECTOR >= {width}\n{_vector_type(element, str(width))}"

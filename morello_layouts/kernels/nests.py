@@ -81,7 +81,7 @@ class Transposition:
         source: the addresses of the rows of the source, a multiple of width / element rows.
         target: the addresses of the rows of the target, a multiple of 16 / element rows.
         prefetch_distance: bytes in the source from this block to the next one.
-        direct: whether there is no staging buffer of a block; each side then has one level.
+        direct: whether a block goes without a staging buffer; each side then has one level.
         ahead: whether a direct one loads lines of the target ahead.
     """
 

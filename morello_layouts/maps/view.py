@@ -387,7 +387,7 @@ OPERATIONS: Final[Mapping[str, Callable[[Shape, Any], Seen]]] = {
 
 
 def not_a_view(name: str) -> LayoutError:
-    """Return the error for an operation that there is not, or that is no view."""
+    """Return the error for an operation that does not exist, or that is not a view."""
     moves = {"pad": "target[1:-1, 1:-1]", "concatenate": "target[:3]", "concat": "target[:3]"}
     if name in moves:
         return LayoutError(

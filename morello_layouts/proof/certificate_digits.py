@@ -200,7 +200,7 @@ def _missing_digits(world: _Search, dividend: Any, s: Any) -> dict[str, str] | N
 
 
 def _named_sum(world: _Search, left_over: Any, s: Any, factors: Any) -> dict[str, str] | None:
-    """Return a name for what is left of a sum, or digits of the name that it has."""
+    """Return a name for the rest of a sum, or digits of the name that it has."""
     shared = gcd(*left_over.values(), *s.values())
     form = {m: c // shared for m, c in left_over.items()}
     known = next((v for v, known, _ in world.definitions if known == form), None)

@@ -122,7 +122,7 @@ def triton() -> dict[str, Task]:
     )
     return {
         "offset": lambda: full.apply(at) == {"o": OFFSET},
-        "partial": lambda: False,  # LinearLayout ends the process if a size is no power of two
+        "partial": lambda: False,  # LinearLayout ends the process if a size is not a power of two
         "inverse": lambda: full.invert().apply({"o": OFFSET}) == at,
         "equal": lambda: (
             full == linear(lambda i, j: i // 8 * 2048 + i % 8 * 128 + j // 128 * 1024 + j % 128)
