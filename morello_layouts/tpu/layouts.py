@@ -178,7 +178,8 @@ def default_layout(element_type: str, shape: Sequence[int], generation: str) -> 
     """Return the layout that the TPU compiler chooses for a parameter of a type and shape.
 
     The compiler takes the pair of minor and second-minor dimension that pads the fewest bytes. On
-    a tie the minor dimension nearest the end wins, then the second-minor dimension nearest it.
+    a tie the minor dimension nearest the end wins, then the second-minor dimension nearest it. For
+    2-bit types a pair without padding wins; if there is none, bytes count as if tiles had 8 rows.
 
     Args:
         element_type: XLA's name of the type, such as ``bf16``; one of :data:`TYPES`.
@@ -261,24 +262,21 @@ def fewest_rows(size: int, kind: Packing, least: int | None = None) -> int:
 
 
 def _best_pair(sizes: Sequence[int], kind: Packing) -> tuple[int, int]:
-    whole = prod(sizes)
+    """Return the pair that the compiler chooses.
 
-    def elements(pair: tuple[int, int], least: int) -> int:
+    For 2-bit types it takes a pair without padding if there is one. If not, it counts bytes as if
+    tiles had 8 rows, although they have 16 and more.
+    """
+    whole, is_2_bit = prod(sizes), kind.bits == 2
+    least = SUBLANES if is_2_bit else kind.least_rows
+
+    def cost(pair: tuple[int, int]) -> tuple[bool, int]:
         minor, second = sizes[pair[0]], sizes[pair[1]]
         rows = round_up(second, fewest_rows(second, kind, least))
-        return whole // (minor * second) * rows * round_up(minor, LANES)
+        pads = is_2_bit and bool(minor % LANES or second % kind.least_rows)
+        return pads, whole // (minor * second) * rows * round_up(minor, LANES)
 
-    # The compiler chooses for 2-bit types as if their tiles had 8 rows; they have 16 and more.
-    is_2_bit = kind.bits == 2
-    least = SUBLANES if is_2_bit else kind.least_rows
-    best = min(pairs(len(sizes)), key=lambda pair: elements(pair, least))
-    minor = best[0]
-    if not is_2_bit or sizes[minor] % LANES or sizes[minor] == LANES:
-        return best
-    # Of those that tie the real tile decides, if whole tiles of columns lie along the minor one.
-    same = [pair for pair in pairs(len(sizes)) if pair[0] == minor]
-    tied = [pair for pair in same if elements(pair, least) == elements(best, least)]
-    return min(tied, key=lambda pair: elements(pair, kind.least_rows))
+    return min(pairs(len(sizes)), key=cost)
 
 
 def _of_one_dimension(element_type: str, sizes: tuple[int, ...], kind: Packing) -> XlaShape:

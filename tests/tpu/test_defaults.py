@@ -70,6 +70,10 @@ def test_fresh_parameters_of_two_compilers() -> None:
         ("v3", "s2[32,33,24,256]{3,0,2,1:T(16,128)(4,1)}"),
         ("v4", "s2[48,40,1,64]{3,1,2,0:T(16,128)(16,1)E(2)}"),  # columns of 64: no whole tiles
         ("v2", "u2[128,1,7,24,8,1,1]{0,4,6,5,3,2,1:T(16,128)(4,1)}"),  # only one tile of columns
+        ("v5e", "u2[64,128,40]{1,0,2:T(16,128)(16,1)E(2)}"),  # (1, 2) ties, and pads
+        ("v4", "s2[256,24,8]{0,2,1:T(16,128)(16,1)E(2)}"),  # both pad: as if tiles had 8 rows
+        ("tpu7x", "u2[56,8,384]{2,1,0:T(16,128)(16,1)E(2)}"),
+        ("tpu7x", "s2[12,6,11,384,1]{3,1,4,2,0:T(16,128)(16,1)E(2)}"),
         ("v5e", "s4[0]{0:E(4)}"),
         ("tpu7x", "u2[0,112]{1,0:E(2)}"),
         ("v3", "s4[0,3]{1,0}"),
@@ -129,7 +133,7 @@ def test_sizes_of_any_integer_type() -> None:
 
 
 GENERATIONS = st.sampled_from(tpu.GENERATIONS)
-# The dimensions of a 2-bit array are chosen as if it had other tiles than it gets.
+# Of 2-bit arrays with padding the order is chosen as if they had other tiles than they get.
 TYPES = st.sampled_from([name for name in tpu.TYPES if name not in ("s2", "u2")])
 SIZES = st.one_of(st.integers(1, 40), st.integers(1, 300), st.sampled_from([64, 128, 1024]))
 SHAPES = st.lists(SIZES, min_size=2, max_size=4).map(tuple)
