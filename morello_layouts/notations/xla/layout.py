@@ -69,8 +69,9 @@ class XlaLayout(Layout):
         tiles: tiles, each acting on the last dimensions of the physical shape that the tiles
             before it leave; most major size first, COMBINE for ``*``.
         tail_padding_alignment_in_elements: ``L(n)``; acts only if there are tiles.
-        index_primitive_type: ``#(type)``.
-        pointer_primitive_type: ``*(type)``.
+        index_primitive_type: ``#(type)``; as XLA's parser takes any type here and its printer only
+            integers, one that is not an integer is printed as ``#(invalid)``.
+        pointer_primitive_type: ``*(type)``; printed alike.
         element_size_in_bits: ``E(n)``; 0 is the type's own size.
         memory_space: ``S(n)``: 0 HBM, 1 VMEM, 2 SMEM, 4 host (TPU compiler), 5 host (XLA).
         split_configs: ``SC(…)``.
@@ -137,6 +138,18 @@ class XlaLayout(Layout):
         """The layout with numbers in place of names in tiles."""
         tiles = tuple(tuple(evaluated(t, values) for t in tile) for tile in self.tiles)
         return self if tiles == self.tiles else replace(self, tiles=tiles)
+
+    @property
+    def sparse_types(self) -> tuple[tuple[str, str], ...]:
+        """The signs ``#`` and ``*`` of the fields that are set, each with the type that XLA prints.
+
+        XLA reads no ``invalid``: such a text does not come back.
+
+        >>> XlaLayout((0,), index_primitive_type="f32", pointer_primitive_type="u8").sparse_types
+        (('#', 'invalid'), ('*', 'u8'))
+        """
+        fields = (("#", self.index_primitive_type), ("*", self.pointer_primitive_type))
+        return tuple((sign, t if t[0] in "su" else "invalid") for sign, t in fields if t)
 
     @property
     def splits_array(self) -> bool:
@@ -244,10 +257,7 @@ class XlaLayout(Layout):
             parts.append("T" + "".join(map(tile_text, self.tiles)))
         if self.tail_padding_alignment_in_elements != 1:
             parts.append(f"L({self.tail_padding_alignment_in_elements})")
-        if self.index_primitive_type:
-            parts.append(f"#({self.index_primitive_type})")
-        if self.pointer_primitive_type:
-            parts.append(f"*({self.pointer_primitive_type})")
+        parts += [f"{sign}({name})" for sign, name in self.sparse_types]
         if self.element_size_in_bits:
             parts.append(f"E({self.element_size_in_bits})")
         if self.memory_space:

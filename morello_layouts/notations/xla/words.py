@@ -342,12 +342,10 @@ def layout_parts(layout: XlaLayout, dims: Sequence[Dimension], element_type: str
         words = levels[k].in_words() if k < len(levels) else "not explained: one tile of very many"
         parts.append(Part(f"{'' if k else 'T'}{tile_text(tile)}", words))
     parts += _tail(layout)
-    for letter, name, what in (
-        ("#", layout.index_primitive_type, "indices of a sparse array"),
-        ("*", layout.pointer_primitive_type, "pointers of a sparse array"),
-    ):
-        if name:
-            parts.append(Part(f"{letter}({name})", f"{what} are {name}"))
+    for sign, name in layout.sparse_types:
+        what = "indices" if sign == "#" else "pointers"
+        is_type = "have no integer type" if name == "invalid" else f"are {name}"
+        parts.append(Part(f"{sign}({name})", f"{what} of a sparse array {is_type}"))
     parts += _element_size(layout, element_type)
     space, tile_sizes = layout.memory_space, next(iter(layout.tile_numbers), ())
     words = _MEMORY_SPACES.get(space, "a memory space that is specific to the device")

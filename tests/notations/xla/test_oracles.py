@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
+from morello_layouts.notations.registry import describe
+from morello_layouts.notations.xla.types import ELEMENT_BITS
 from morello_layouts.proof.isl import Space, offset_value
 from morello_layouts.proof.library import isl
 from tests.support.paths import DATA
@@ -58,6 +60,23 @@ def test_every_string_that_xla_parsed(row: dict[str, str]) -> None:
     assert caught.value.what.startswith(REFUSED.get(text, ""))
     assert 0 <= caught.value.position <= len(text)
     assert caught.value.pointer().endswith("^")
+
+
+# jaxlib 0.10.2, asked for each type behind each sign: these come back, the others as "invalid",
+# and "invalid" itself is refused.
+INTEGERS = {f"{sign}{bits}" for sign in "su" for bits in (1, 2, 4, 8, 16, 32, 64)}
+
+
+@pytest.mark.parametrize("name", [*ELEMENT_BITS, "token", "opaque"])
+def test_types_of_sparse_arrays_print_as_xla_prints_them(name: str) -> None:
+    shown = name if name in INTEGERS else "invalid"
+    found = ml.parse(f"f32[2,3]{{1,0:T(2,128)#({name})*({name})S(1)}}")
+    assert str(found) == f"f32[2,3]{{1,0:T(2,128)#({shown})*({shown})S(1)}}"
+    assert found.layout.index_primitive_type == found.layout.pointer_primitive_type == name
+    described = {part.text for part in describe(found).parts}
+    assert {f"#({shown})", f"*({shown})"} <= described
+    with pytest.raises(ml.ParseError, match="'invalid' is not an XLA element type"):
+        ml.parse("f32[2,3]{1,0:#(invalid)}")
 
 
 SPARSE_CORE_SCALAR = ("program_value", "s32[]", "4096")
