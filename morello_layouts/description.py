@@ -16,93 +16,62 @@ from morello_layouts.recipe.digits import Digits, axes_of, axis_text, has_digits
 
 @dataclass(frozen=True, slots=True)
 class MemoryAxis:
-    """An axis of the array in memory.
+    """An axis of the array in memory."""
 
-    Attributes:
-        label: the axis's coordinate as a formula of the dimensions' names.
-        size: how many coordinates it has; None if that depends on a size that is not a number.
-        digits: the digits that make up the coordinate.
-    """
-
-    label: str
+    label: str  #: the axis's coordinate as a formula of the dimensions' names.
+    #: how many coordinates it has; None if that depends on a size that is not a number.
     size: int | None
-    digits: Digits
+    digits: Digits  #: the digits that make up the coordinate.
 
     json_keys: ClassVar[tuple[str, ...]] = ("coordinate=label", "size")
 
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """A logical dimension.
+    """A logical dimension."""
 
-    Attributes:
-        name: its name in words.
-        symbol: its symbol in formulas.
-        size: an int, a name if symbolic, None if unbounded or not given.
-        is_dynamic: whether the size is only the largest one.
-    """
-
-    name: str
-    symbol: str
-    size: int | str | None
-    is_dynamic: bool = False
+    name: str  #: its name in words.
+    symbol: str  #: its symbol in formulas.
+    size: int | str | None  #: an int, a name if symbolic, None if unbounded or not given.
+    is_dynamic: bool = False  #: whether the size is only the largest one.
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a layout's text, and its meaning.
+    """A part of a layout's text, and its meaning."""
 
-    Attributes:
-        text: the part.
-        meaning: its meaning in words.
-        is_implied: whether the text leaves the part out, which then has its default.
-    """
-
-    text: str
-    meaning: str
-    is_implied: bool = False
+    text: str  #: the part.
+    meaning: str  #: its meaning in words.
+    is_implied: bool = False  #: whether the text leaves the part out, which then has its default.
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """Which elements share a 32-bit word.
+    """Which elements share a 32-bit word."""
 
-    Attributes:
-        bits: the word's size.
-        slots: elements that fit a word, padding included.
-        offsets: for each slot from the lowest bits on the step from the word's first element
-            along each dimension; None for padding.
-        text: the same in words, with r and c for the last two indices.
-    """
-
-    bits: int
-    slots: int
+    bits: int  #: the word's size.
+    slots: int  #: elements that fit a word, padding included.
+    #: for each slot from the lowest bits on the step from the word's first element along each
+    #: dimension; None for padding.
     offsets: tuple[tuple[int, ...] | None, ...]
-    text: str
+    text: str  #: the same in words, with r and c for the last two indices.
 
 
 @dataclass(frozen=True, slots=True)
 class BufferSizes:
-    """The size of an array, and the size of its buffer.
+    """The size of an array, and the size of its buffer."""
 
-    Attributes:
-        elements: elements of the array.
-        spanned_elements: elements that the buffer spans, padding included.
-        element_bits: bits of a stored element; None if the notation names no type, and then
-            the three sizes in bytes are None as well.
-        data_bytes: bytes of the array's elements alone.
-        spanned_bytes: bytes of ``spanned_elements``.
-        reserved_bytes: bytes that XLA reserves; in other notations those of the buffer.
-        shared_elements: elements that have no slot of their own, but share another one's; negative
-            if elements have several slots: minus those past the first of each.
-    """
-
-    elements: int
-    spanned_elements: int
+    elements: int  #: elements of the array.
+    spanned_elements: int  #: elements that the buffer spans, padding included.
+    #: bits of a stored element; None if the notation names no type, and then the three sizes in
+    #: bytes are None as well.
     element_bits: int | None = None
-    data_bytes: int | None = None
-    spanned_bytes: int | None = None
+    data_bytes: int | None = None  #: bytes of the array's elements alone.
+    spanned_bytes: int | None = None  #: bytes of ``spanned_elements``.
+    #: bytes that XLA reserves; in other notations those of the buffer.
     reserved_bytes: int | None = None
+    #: elements that have no slot of their own, but share another one's; negative if elements have
+    #: several slots: minus those past the first of each.
     shared_elements: int = 0
 
     json_keys: ClassVar[tuple[str, ...]] = (
@@ -142,24 +111,16 @@ class BufferSizes:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A layout in words.
+    """A layout in words."""
 
-    Attributes:
-        source: the layout's text, as it is printed.
-        kind: "XLA array", "XLA layout", "Morello layout" or "no array".
-        headline: the layout in a few words.
-        dimensions: the logical dimensions.
-        parts: each part of the text with its meaning, in the text's order.
-        axes: the axes in memory, most major first; empty if they are unknown.
-        word: the elements that share a 32-bit word, if they have a simple description.
-    """
-
-    source: str
-    kind: str
-    headline: str
-    dimensions: tuple[Dimension, ...]
-    parts: tuple[Part, ...]
+    source: str  #: the layout's text, as it is printed.
+    kind: str  #: "XLA array", "XLA layout", "Morello layout" or "no array".
+    headline: str  #: the layout in a few words.
+    dimensions: tuple[Dimension, ...]  #: the logical dimensions.
+    parts: tuple[Part, ...]  #: each part of the text with its meaning, in the text's order.
+    #: the axes in memory, most major first; empty if they are unknown.
     axes: tuple[MemoryAxis, ...] = ()
+    #: the elements that share a 32-bit word, if they have a simple description.
     word: Word | None = None
 
     json_keys: ClassVar[tuple[str, ...]] = (

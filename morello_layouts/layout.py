@@ -20,15 +20,11 @@ from morello_layouts.recipe import Recipe, known
 
 @dataclass(frozen=True, slots=True)
 class ElementType:
-    """The type of an array's elements.
+    """The type of an array's elements."""
 
-    Attributes:
-        name: the notation's name of the type, such as ``bf16``; None if only the width is given.
-        bits: bits that an element takes in the buffer.
-    """
-
+    #: the notation's name of the type, such as ``bf16``; None if only the width is given.
     name: str | None
-    bits: int
+    bits: int  #: bits that an element takes in the buffer.
 
     def __str__(self) -> str:
         return self.name or f"{self.bits} bits"

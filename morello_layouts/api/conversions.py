@@ -140,19 +140,13 @@ f32[3,5]{1,0:T(2,2)}
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """A layout in one notation, or the reason why it cannot be written there.
-
-    Attributes:
-        to: the notation's name.
-        layout: the layout; None if there is none, or none was found.
-        error: says why; None if there is a layout.
-    """
+    """A layout in one notation, or the reason why it cannot be written there."""
 
     json_keys: ClassVar = ("to", "exists", "layout", "reason")
 
-    to: To
-    layout: Layout | None = None
-    error: LayoutError | None = None
+    to: To  #: the notation's name.
+    layout: Layout | None = None  #: the layout; None if there is none, or none was found.
+    error: LayoutError | None = None  #: says why; None if there is a layout.
 
     @property
     def exists(self) -> bool | None:

@@ -24,26 +24,19 @@ PADDING_LAST = "The last result is whether the offset holds padding."
 
 @dataclass(frozen=True, slots=True)
 class Formulas:
-    """Formulas over the same variables.
+    """Formulas over the same variables."""
 
-    Attributes:
-        name: the name of a function of them.
-        about: a description of them, for the function's comment.
-        variables: the arguments, with their bounds; sizes follow them as arguments.
-        results: the formulas, each with its name.
-        limits: pairs (form, n): an offset is padding if some form is at least its n. None if there
-            is no padding condition.
-        more_sizes: symbolic sizes that are arguments even if no result needs them.
-        assumptions: the assumptions on symbolic sizes.
-    """
-
-    name: str
-    about: str
+    name: str  #: the name of a function of them.
+    about: str  #: a description of them, for the function's comment.
+    #: the arguments, with their bounds; sizes follow them as arguments.
     variables: tuple[Var, ...]
-    results: tuple[tuple[str, AffineExpr], ...]
+    results: tuple[tuple[str, AffineExpr], ...]  #: the formulas, each with its name.
+    #: pairs (form, n): an offset is padding if some form is at least its n. None if there is no
+    #: padding condition.
     limits: tuple[tuple[AffineExpr, Int], ...] | None = None
+    #: symbolic sizes that are arguments even if no result needs them.
     more_sizes: frozenset[str] = frozenset()
-    assumptions: tuple[Assumption, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()  #: the assumptions on symbolic sizes.
 
     @property
     def sizes(self) -> tuple[str, ...]:
@@ -131,21 +124,14 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class Language(ABC):
-    """A target language.
+    """A target language."""
 
-    Attributes:
-        name: the name that users write.
-        title: the name in texts.
-        reserved: the words that are not names in it.
-        shifts: whether it can write shifts instead of products and quotients.
-        asserts: whether its functions can check their arguments.
-    """
-
-    name: ClassVar[str]
-    title: ClassVar[str]
-    reserved: ClassVar[frozenset[str]] = frozenset()
+    name: ClassVar[str]  #: the name that users write.
+    title: ClassVar[str]  #: the name in texts.
+    reserved: ClassVar[frozenset[str]] = frozenset()  #: the words that are not names in it.
+    #: whether it can write shifts instead of products and quotients.
     shifts: ClassVar[bool] = False
-    asserts: ClassVar[bool] = False
+    asserts: ClassVar[bool] = False  #: whether its functions can check their arguments.
 
     def __init__(self, *, shift: bool = False) -> None:
         self.require(self.shifts or not shift, "shifts", "leave shift=True out")
@@ -175,46 +161,32 @@ class Language(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """The operations of formulas as texts in a language.
+    """The operations of formulas as texts in a language."""
 
-    Attributes:
-        bindings: triples (name, text, type) of shared parts, in the order of their computation.
-        results: the results as such triples, the padding condition last if there is one.
-        asserts: the conditions on the arguments.
-        unused: the arguments that nothing needs.
-    """
-
+    #: triples (name, text, type) of shared parts, in the order of their computation.
     bindings: tuple[tuple[str, str, IntType | None], ...]
+    #: the results as such triples, the padding condition last if there is one.
     results: tuple[tuple[str, str, IntType | None], ...]
-    asserts: tuple[str, ...]
-    unused: tuple[str, ...]
+    asserts: tuple[str, ...]  #: the conditions on the arguments.
+    unused: tuple[str, ...]  #: the arguments that nothing needs.
 
 
 class ProgramLanguage(Language):
-    """A language with statements and functions.
-
-    Attributes:
-        printer: the printer of its operations.
-        binding: the statement that names a value, of ``name``, ``text`` and ``type``.
-        check: the statement that checks a condition.
-        discard: the statement that marks an argument as unused; empty if none is needed.
-        declares: whether its functions state the types of their arguments.
-        has_widths: whether its integers have 32 or 64 bits.
-        unsigned: whether it has unsigned types.
-        floors: whether its division rounds down.
-        keeps_asserts: whether compilers see the arguments of asserts in every build.
-    """
+    """A language with statements and functions."""
 
     shifts: ClassVar[bool] = True
     asserts: ClassVar[bool] = True
-    printer: ClassVar[type[Printer]]
+    printer: ClassVar[type[Printer]]  #: the printer of its operations.
+    #: the statement that names a value, of ``name``, ``text`` and ``type``.
     binding: ClassVar[str]
-    check: ClassVar[str]
+    check: ClassVar[str]  #: the statement that checks a condition.
+    #: the statement that marks an argument as unused; empty if none is needed.
     discard: ClassVar[str] = ""
-    declares: ClassVar[bool] = True
-    has_widths: ClassVar[bool] = True
-    unsigned: ClassVar[bool] = True
-    floors: ClassVar[bool] = False
+    declares: ClassVar[bool] = True  #: whether its functions state the types of their arguments.
+    has_widths: ClassVar[bool] = True  #: whether its integers have 32 or 64 bits.
+    unsigned: ClassVar[bool] = True  #: whether it has unsigned types.
+    floors: ClassVar[bool] = False  #: whether its division rounds down.
+    #: whether compilers see the arguments of asserts in every build.
     keeps_asserts: ClassVar[bool] = True
 
     def __init__(self, *, shift: bool = False) -> None:

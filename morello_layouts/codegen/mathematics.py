@@ -86,18 +86,12 @@ class MlirLanguage(Language):
 
 
 class _MlirBody:
-    """The lines of a function; an exclusive or is a value of its own, which later maps take.
-
-    Attributes:
-        formulas: the formulas, with these values among the variables.
-        lines: the lines so far.
-        fresh: names for results.
-    """
+    """The lines of a function; an exclusive or is a value of its own, which later maps take."""
 
     def __init__(self, formulas: Formulas) -> None:
-        self.formulas = formulas
-        self.lines: list[str] = []
-        self.fresh = fresh_names(formulas.arguments, "r")
+        self.formulas = formulas  #: the formulas, with these values among the variables.
+        self.lines: list[str] = []  #: the lines so far.
+        self.fresh = fresh_names(formulas.arguments, "r")  #: names for results.
         self._xors: dict[BitXor, AffineExpr] = {}
 
     @property

@@ -44,12 +44,7 @@ class Op(Enum):
 
 
 class Node:
-    """An operation, its operands, and the bounds of its values.
-
-    Attributes:
-        interval: the bounds of the result.
-        reach: the bounds of intermediate values: of a sum, of all partial sums.
-    """
+    """An operation, its operands, and the bounds of its values."""
 
     __slots__ = ("args", "interval", "op", "reach", "value")
 
@@ -58,7 +53,8 @@ class Node:
     ) -> None:
         self.op: Final = op
         self.args: Final = args
-        self.interval: Final = interval
+        self.interval: Final = interval  #: the bounds of the result.
+        #: the bounds of intermediate values: of a sum, of all partial sums.
         self.reach: Final = reach
         self.value: Final = value
 
@@ -144,15 +140,12 @@ Term: TypeAlias = tuple[Atom | None, Int]
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """The meaning of a target's operators.
+    """The meaning of a target's operators."""
 
-    Attributes:
-        floors: whether division and remainder round down for negative operands too, as in Python;
-            otherwise they may truncate, as in C.
-        shifts: whether powers of two become shifts and masks if operands are nonnegative.
-    """
-
+    #: whether division and remainder round down for negative operands too, as in Python; otherwise
+    #: they may truncate, as in C.
     floors: bool = False
+    #: whether powers of two become shifts and masks if operands are nonnegative.
     shifts: bool = False
 
 

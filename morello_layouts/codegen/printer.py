@@ -45,19 +45,16 @@ class Widths:
     Values without a known bound are assumed to fit 64 bits. Types without negative values are
     unsigned.
 
-    Attributes:
-        declared: whether the program declares the types of its variables. Otherwise these may have
-            any integer type of at least 32 bits, with or without a sign: then 32-bit arithmetic
-            stays below 2^31, and variables are converted before 64-bit arithmetic.
-        unsigned: whether the target has unsigned types.
-        sizes: bounds of symbolic sizes; a size without bounds is at least 1.
-
     >>> Widths().kind(Interval(0, 2**32 - 1)).text, Widths().kind(Interval(-1, 2**31)).text
     ('u32', 'i64')
     """
 
+    #: whether the program declares the types of its variables. Otherwise these may have any integer
+    #: type of at least 32 bits, with or without a sign: then 32-bit arithmetic stays below 2^31,
+    #: and variables are converted before 64-bit arithmetic.
     declared: bool = True
-    unsigned: bool = True
+    unsigned: bool = True  #: whether the target has unsigned types.
+    #: bounds of symbolic sizes; a size without bounds is at least 1.
     sizes: Mapping[str, Interval] = field(default_factory=dict)
     _known: dict[Node, IntType] = field(default_factory=dict, compare=False, repr=False)
     _bounds: dict[Node, Interval] = field(default_factory=dict, compare=False, repr=False)
@@ -220,15 +217,9 @@ class Text(NamedTuple):
 
 
 class Printer:
-    """A printer of operations; a subclass states the differences from C.
+    """A printer of operations; a subclass states the differences from C."""
 
-    Attributes:
-        symbols: the binary operators, spaces included.
-        any_of: the operator between alternatives, and how tightly these must bind.
-        truth: the texts of false and true.
-        widens: whether an operation on 32 and 64 bits is computed in 64 bits by itself.
-    """
-
+    #: the binary operators, spaces included.
     symbols: ClassVar[Mapping[Op, str]] = {
         Op.MUL: " * ",
         Op.DIV: " / ",
@@ -242,8 +233,10 @@ class Printer:
         Op.GE: " >= ",
         Op.EQ: " == ",
     }
+    #: the operator between alternatives, and how tightly these must bind.
     any_of: ClassVar[tuple[str, int]] = (" || ", SUM)
-    truth: ClassVar[tuple[str, str]] = ("false", "true")
+    truth: ClassVar[tuple[str, str]] = ("false", "true")  #: the texts of false and true.
+    #: whether an operation on 32 and 64 bits is computed in 64 bits by itself.
     widens: ClassVar[bool] = True
 
     def __init__(self, widths: Widths | None) -> None:

@@ -50,21 +50,13 @@ def without_memory_space(x: XlaShape) -> XlaShape:
 
 
 class Buffer(NamedTuple):
-    """An array that an instruction writes, or a parameter of the program.
+    """An array that an instruction writes, or a parameter of the program."""
 
-    Attributes:
-        instruction: the instruction that defines it.
-        computation: the name of the computation that holds the instruction.
-        path: the array's positions in the tuples of the result.
-        shape: the array.
-        is_parameter: whether it is a parameter of the program.
-    """
-
-    instruction: HloInstruction
-    computation: str
-    path: tuple[int, ...]
-    shape: XlaShape
-    is_parameter: bool
+    instruction: HloInstruction  #: the instruction that defines it.
+    computation: str  #: the name of the computation that holds the instruction.
+    path: tuple[int, ...]  #: the array's positions in the tuples of the result.
+    shape: XlaShape  #: the array.
+    is_parameter: bool  #: whether it is a parameter of the program.
 
     @property
     def name(self) -> str:
@@ -172,20 +164,15 @@ def _arrays(values: Iterable[XlaValue]) -> tuple[XlaShape, ...]:
 class Bytes:
     """The bytes of some arrays.
 
-    Attributes:
-        arrays: the number of arrays.
-        data_bytes: the bytes of their elements.
-        reserved_bytes: the bytes of their buffers.
-
     >>> (Bytes(1, 60, 96) + Bytes(1, 4, 512)).padding_bytes
     544
     """
 
     json_keys: ClassVar = ("*", "padding_bytes", "factor")
 
-    arrays: int = 0
-    data_bytes: int = 0
-    reserved_bytes: int = 0
+    arrays: int = 0  #: the number of arrays.
+    data_bytes: int = 0  #: the bytes of their elements.
+    reserved_bytes: int = 0  #: the bytes of their buffers.
 
     def __add__(self, other: Bytes) -> Bytes:
         return Bytes(
@@ -245,25 +232,17 @@ class WasteCache(dict[XlaShape, Waste | None]):
 class Totals:
     """Sums over a program.
 
-    Attributes:
-        instructions: the number of instructions, those in fusions included.
-        computations: the number of computations.
-        fused_computations: the number of computations whose values are never stored.
-        parameters: the bytes of the program's parameters.
-        outputs: the bytes of the program's outputs.
-        results: the bytes that instructions outside of fusions write.
-
     >>> from morello_layouts.plain import plain
     >>> plain(Totals(1, 1, 0, Bytes(), Bytes(), Bytes(1, 60, 96)))["results"]["factor"]
     1.6
     """
 
-    instructions: int
-    computations: int
-    fused_computations: int
-    parameters: Bytes
-    outputs: Bytes
-    results: Bytes
+    instructions: int  #: the number of instructions, those in fusions included.
+    computations: int  #: the number of computations.
+    fused_computations: int  #: the number of computations whose values are never stored.
+    parameters: Bytes  #: the bytes of the program's parameters.
+    outputs: Bytes  #: the bytes of the program's outputs.
+    results: Bytes  #: the bytes that instructions outside of fusions write.
 
 
 def totals_of(
@@ -285,10 +264,6 @@ def totals_of(
 class LayoutUse:
     """The use of one layout in any memory space.
 
-    Attributes:
-        layout: the layout's text.
-        bytes: the bytes of the arrays that have it.
-
     >>> from morello_layouts.plain import plain
     >>> plain(LayoutUse("{1,0:T(2,2)}", Bytes(1, 60, 96)))["layout"]
     '{1,0:T(2,2)}'
@@ -296,17 +271,13 @@ class LayoutUse:
 
     json_keys: ClassVar = ("layout", "*bytes")
 
-    layout: str
-    bytes: Bytes
+    layout: str  #: the layout's text.
+    bytes: Bytes  #: the bytes of the arrays that have it.
 
 
 @dataclass(frozen=True, slots=True)
 class SpaceUse:
     """The use of one memory space.
-
-    Attributes:
-        space: the space's number.
-        bytes: the bytes of the arrays in it.
 
     >>> SpaceUse(1, Bytes(1, 60, 96)).name
     'VMEM'
@@ -314,8 +285,8 @@ class SpaceUse:
 
     json_keys: ClassVar = ("space", "name", "*bytes")
 
-    space: int
-    bytes: Bytes
+    space: int  #: the space's number.
+    bytes: Bytes  #: the bytes of the arrays in it.
 
     @property
     def name(self) -> str:

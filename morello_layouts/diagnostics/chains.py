@@ -34,35 +34,18 @@ _IN_FUSION: Final = _PURE | {"parameter", "constant"}
 
 @dataclass(frozen=True, slots=True)
 class ChainStep:
-    """A move of a chain.
+    """A move of a chain."""
 
-    Attributes:
-        instruction: its name.
-        opcode: its operation.
-        result: the type of its result, as text.
-        written_bytes: bytes that it writes; 0 if it only names bytes.
-        is_needless: whether the chain does without what it writes.
-    """
-
-    instruction: str
-    opcode: str
-    result: str
-    written_bytes: int
-    is_needless: bool
+    instruction: str  #: its name.
+    opcode: str  #: its operation.
+    result: str  #: the type of its result, as text.
+    written_bytes: int  #: bytes that it writes; 0 if it only names bytes.
+    is_needless: bool  #: whether the chain does without what it writes.
 
 
 @dataclass(frozen=True, slots=True)
 class MoveChain:
     """Moves one after the other, from a value that is no move's result.
-
-    Attributes:
-        source: the instruction whose result the chain moves.
-        source_type: its type, as text.
-        steps: the moves, in order.
-        map: from the index in the last result to the index in the source.
-        verdict: ``free`` if the last result has the source's bytes, so that no move is needed;
-            ``one pass`` if one relayout would do; ``kept`` if no copy of it is needless.
-        because: why what remains is needed; None if that is not known.
 
     >>> from morello_layouts import diagnose, read_hlo
     >>> text = '''%a = f32[8,4]{1,0} negate(%x)
@@ -75,12 +58,14 @@ class MoveChain:
 
     json_keys: ClassVar = ("*", "saved_bytes")
 
-    source: str
-    source_type: str
-    steps: tuple[ChainStep, ...]
-    map: IndexingMap
+    source: str  #: the instruction whose result the chain moves.
+    source_type: str  #: its type, as text.
+    steps: tuple[ChainStep, ...]  #: the moves, in order.
+    map: IndexingMap  #: from the index in the last result to the index in the source.
+    #: ``free`` if the last result has the source's bytes, so that no move is needed; ``one pass``
+    #: if one relayout would do; ``kept`` if no copy of it is needless.
     verdict: Literal["free", "one pass", "kept"]
-    because: str | None = None
+    because: str | None = None  #: why what remains is needed; None if that is not known.
 
     @property
     def needless(self) -> tuple[ChainStep, ...]:

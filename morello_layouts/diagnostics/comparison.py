@@ -40,20 +40,15 @@ from morello_layouts.plain import plain
 class TypeChange:
     """An array type in any layout whose arrays take other bytes than before.
 
-    Attributes:
-        type: the array type, without layout.
-        before: bytes of all its arrays in the first program.
-        after: bytes of all its arrays in the second program.
-
     >>> TypeChange("f32[8]", Bytes(1, 32, 512), Bytes(2, 64, 1024)).difference
     512
     """
 
     json_keys: ClassVar = ("*", "difference")
 
-    type: str
-    before: Bytes
-    after: Bytes
+    type: str  #: the array type, without layout.
+    before: Bytes  #: bytes of all its arrays in the first program.
+    after: Bytes  #: bytes of all its arrays in the second program.
 
     @property
     def difference(self) -> int:
@@ -65,26 +60,18 @@ class TypeChange:
 class LayoutChange:
     """An instruction of one name, opcode and type in both dumps, with another layout.
 
-    Attributes:
-        instruction: its name, in both programs.
-        opcode: its operation.
-        before: its type and layout in the first program.
-        after: its type and layout in the second program.
-        before_bytes: reserved in the first program.
-        after_bytes: reserved in the second program.
-
     >>> LayoutChange("add.1", "add", "f32[2,8]{1,0}", "f32[2,8]{0,1}", 64, 64).difference
     0
     """
 
     json_keys: ClassVar = ("*", "difference")
 
-    instruction: str
-    opcode: str
-    before: str
-    after: str
-    before_bytes: int
-    after_bytes: int
+    instruction: str  #: its name, in both programs.
+    opcode: str  #: its operation.
+    before: str  #: its type and layout in the first program.
+    after: str  #: its type and layout in the second program.
+    before_bytes: int  #: reserved in the first program.
+    after_bytes: int  #: reserved in the second program.
 
     @property
     def difference(self) -> int:
@@ -96,28 +83,19 @@ class LayoutChange:
 class MoveChange:
     """Moves of one opcode and types that are not free, and their number in both programs.
 
-    Attributes:
-        opcode: ``copy``, ``transpose`` and the like.
-        effect: their effect on the bytes.
-        operand: type and layout of the operand; None if the dump does not tell.
-        result: type and layout of the result.
-        before: their number in the first program.
-        after: their number in the second program.
-        moved_bytes: bytes that one of them writes.
-
     >>> MoveChange("copy", "retiles", "f32[8]{0}", "f32[8]{0:T(8)}", 1, 3, 512).difference
     1024
     """
 
     json_keys: ClassVar = ("*", "difference")
 
-    opcode: str
-    effect: Effect
-    operand: str | None
-    result: str
-    before: int
-    after: int
-    moved_bytes: int
+    opcode: str  #: ``copy``, ``transpose`` and the like.
+    effect: Effect  #: their effect on the bytes.
+    operand: str | None  #: type and layout of the operand; None if the dump does not tell.
+    result: str  #: type and layout of the result.
+    before: int  #: their number in the first program.
+    after: int  #: their number in the second program.
+    moved_bytes: int  #: bytes that one of them writes.
 
     @property
     def difference(self) -> int:
@@ -132,15 +110,6 @@ C = TypeVar("C", TypeChange, LayoutChange, MoveChange)
 class HloComparison(Report):
     """The differences between two programs. ``print`` it, or let a notebook show it.
 
-    Attributes:
-        before: sums over the first program.
-        after: sums over the second program.
-        types: array types that take other bytes, the largest difference first.
-        layouts: instructions whose layout changed.
-        moves: copies and the like that are not free, if their number changed; those in fusions
-            are left out.
-        warnings: of the reader, with the dump that each is about.
-
     >>> from morello_layouts import compare_hlo
     >>> a, b = "%x = f32[4,8]{1,0:T(4,128)} add(%a, %b)", "%x = f32[4,8]{1,0:T(8,128)} add(%a, %b)"
     >>> print(compare_hlo(a, b).layouts[0].after, compare_hlo(a, b).types[0].difference)
@@ -149,12 +118,15 @@ class HloComparison(Report):
 
     json_keys: ClassVar = ("*",)
 
-    before: Totals
-    after: Totals
+    before: Totals  #: sums over the first program.
+    after: Totals  #: sums over the second program.
+    #: array types that take other bytes, the largest difference first.
     types: tuple[TypeChange, ...]
-    layouts: tuple[LayoutChange, ...]
+    layouts: tuple[LayoutChange, ...]  #: instructions whose layout changed.
+    #: copies and the like that are not free, if their number changed; those in fusions are left
+    #: out.
     moves: tuple[MoveChange, ...]
-    warnings: tuple[str, ...]
+    warnings: tuple[str, ...]  #: of the reader, with the dump that each is about.
 
     def summary(self) -> Summary:
         """Return the number of instructions, and whether anything differs."""

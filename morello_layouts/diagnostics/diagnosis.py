@@ -68,23 +68,6 @@ from morello_layouts.tpu.layouts import Generation, generation_of
 class Diagnosis(Report):
     """The cost of the layouts of a program. ``print`` it, or let a notebook show it.
 
-    Attributes:
-        name: the module's name.
-        generation: the generation of TPUs that the alternatives are for, and the reason for it.
-        totals: sums over the program.
-        wasteful: the arrays that pad most, each type and layout once.
-        wasteful_count: the number of types and layouts that pad.
-        moves: every copy, transpose, reshape and bitcast, with its effect on the bytes.
-        layouts: arrays by layout, the most bytes first.
-        spaces: arrays by memory space.
-        platform: ``TPU``, ``GPU`` or ``CPU``; empty if the text does not tell.
-        memory: the memory that the compiler assigned, if its file lies beside the program's.
-        devices: the number of devices that the program runs on together.
-        shardings: the parameters of a program for several devices, and what each device holds.
-        collectives: what devices exchange, the most bytes first.
-        chains: moves one after the other, and which of their copies one pass makes needless.
-        warnings: of the reader, such as that the text ends early.
-
     >>> import morello_layouts as ml
     >>> report = ml.diagnose('''
     ... ENTRY %main (a: f32[7,3,128]) -> f32[3,7,128] {
@@ -103,20 +86,25 @@ class Diagnosis(Report):
         *("warnings",),
     )
 
-    name: str
+    name: str  #: the module's name.
+    #: the generation of TPUs that the alternatives are for, and the reason for it.
     generation: Generation
-    totals: Totals
-    wasteful: tuple[WastefulArray, ...]
-    wasteful_count: int
+    totals: Totals  #: sums over the program.
+    wasteful: tuple[WastefulArray, ...]  #: the arrays that pad most, each type and layout once.
+    wasteful_count: int  #: the number of types and layouts that pad.
+    #: every copy, transpose, reshape and bitcast, with its effect on the bytes.
     moves: tuple[HloMove, ...]
-    layouts: tuple[LayoutUse, ...]
-    spaces: tuple[SpaceUse, ...]
-    warnings: tuple[str, ...]
-    platform: str = ""
+    layouts: tuple[LayoutUse, ...]  #: arrays by layout, the most bytes first.
+    spaces: tuple[SpaceUse, ...]  #: arrays by memory space.
+    warnings: tuple[str, ...]  #: of the reader, such as that the text ends early.
+    platform: str = ""  #: ``TPU``, ``GPU`` or ``CPU``; empty if the text does not tell.
+    #: the memory that the compiler assigned, if its file lies beside the program's.
     memory: MemoryReport | None = None
-    devices: int = 1
+    devices: int = 1  #: the number of devices that the program runs on together.
+    #: the parameters of a program for several devices, and what each device holds.
     shardings: tuple[ShardedParameter, ...] = ()
-    collectives: tuple[HloCollective, ...] = ()
+    collectives: tuple[HloCollective, ...] = ()  #: what devices exchange, the most bytes first.
+    #: moves one after the other, and which of their copies one pass makes needless.
     chains: tuple[MoveChain, ...] = ()
 
     @property

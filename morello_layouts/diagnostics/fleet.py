@@ -88,17 +88,11 @@ def _in_folder(folder: Path) -> list[Path]:
 
 @dataclass(slots=True)
 class Sum:
-    """The cost of one key over the programs.
+    """The cost of one key over the programs."""
 
-    Attributes:
-        bytes: the bytes.
-        count: the arrays or moves.
-        programs: the programs that have it.
-    """
-
-    bytes: int = 0
-    count: int = 0
-    programs: int = 0
+    bytes: int = 0  #: the bytes.
+    count: int = 0  #: the arrays or moves.
+    programs: int = 0  #: the programs that have it.
 
 
 class _Sums(dict[str, Sum]):
@@ -120,56 +114,34 @@ class _Sums(dict[str, Sum]):
 
 @dataclass(frozen=True, slots=True)
 class FleetRow:
-    """A row of a table over many programs.
-
-    Attributes:
-        key: the source line, the type, the kind or the program.
-        bytes: the bytes that it costs in all programs together.
-        count: the arrays or moves.
-        programs: the programs that have it.
-    """
+    """A row of a table over many programs."""
 
     json_keys: ClassVar = ("*",)
 
-    key: str
-    bytes: int
-    count: int
-    programs: int
+    key: str  #: the source line, the type, the kind or the program.
+    bytes: int  #: the bytes that it costs in all programs together.
+    count: int  #: the arrays or moves.
+    programs: int  #: the programs that have it.
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FleetReport(Report):
-    """What layouts cost across many programs. ``print`` it, or let a notebook show it.
-
-    Attributes:
-        programs: the number of programs that were read.
-        instructions: the instructions of all of them.
-        reserved_bytes: bytes of all parameters and results together.
-        padding_bytes: bytes of them that hold no data.
-        written_bytes: bytes that copies and relayouts write.
-        saved_bytes: bytes that parameters and outputs could take less.
-        undecided: moves whose effect is unknown.
-        by_source: the cost by source line, the most bytes first.
-        by_shape: the cost by type and layout.
-        by_kind: the cost by kind: padding, and the effects of moves.
-        by_program: the cost by program.
-        failures: the files that could not be read, and why.
-    """
+    """What layouts cost across many programs. ``print`` it, or let a notebook show it."""
 
     json_keys: ClassVar = ("*",)
 
-    programs: int
-    instructions: int
-    reserved_bytes: int
-    padding_bytes: int
-    written_bytes: int
-    saved_bytes: int
-    undecided: int
-    by_source: tuple[FleetRow, ...]
-    by_shape: tuple[FleetRow, ...]
-    by_kind: tuple[FleetRow, ...]
-    by_program: tuple[FleetRow, ...]
-    failures: tuple[tuple[str, str], ...]
+    programs: int  #: the number of programs that were read.
+    instructions: int  #: the instructions of all of them.
+    reserved_bytes: int  #: bytes of all parameters and results together.
+    padding_bytes: int  #: bytes of them that hold no data.
+    written_bytes: int  #: bytes that copies and relayouts write.
+    saved_bytes: int  #: bytes that parameters and outputs could take less.
+    undecided: int  #: moves whose effect is unknown.
+    by_source: tuple[FleetRow, ...]  #: the cost by source line, the most bytes first.
+    by_shape: tuple[FleetRow, ...]  #: the cost by type and layout.
+    by_kind: tuple[FleetRow, ...]  #: the cost by kind: padding, and the effects of moves.
+    by_program: tuple[FleetRow, ...]  #: the cost by program.
+    failures: tuple[tuple[str, str], ...]  #: the files that could not be read, and why.
 
     def summary(self) -> Summary:
         """Return the verdict over all programs."""

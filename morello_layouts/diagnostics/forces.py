@@ -64,25 +64,19 @@ _STOPS: Final = frozenset({"copy", "transpose", "parameter", "while", "condition
 class Force:
     """The instruction that a value's layout follows from.
 
-    Attributes:
-        instruction: its name.
-        opcode: its operation.
-        relation: ``makes`` if it or its followers make the value, ``reads`` if they read it,
-            ``returns`` if the value is an output of the program.
-        through: the fusion that holds it, or None.
-        source: file and line, or None.
-
     >>> str(Force("convolution.3", "convolution", "reads", "fusion.4", "model.py:7"))
     'convolution.3 of fusion.4 reads it (model.py:7)'
     """
 
     json_keys: ClassVar = ("*",)
 
-    instruction: str
-    opcode: str
+    instruction: str  #: its name.
+    opcode: str  #: its operation.
+    #: ``makes`` if it or its followers make the value, ``reads`` if they read it, ``returns`` if
+    #: the value is an output of the program.
     relation: str
-    through: str | None
-    source: str | None
+    through: str | None  #: the fusion that holds it, or None.
+    source: str | None  #: file and line, or None.
 
     def __str__(self) -> str:
         if self.relation == "returns":

@@ -18,19 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Heap:
-    """The temporary bytes of a memory space that are live while a program runs.
-
-    Attributes:
-        used: the live bytes at each instruction of the schedule.
-        reserved: the bytes that are reserved for them.
-        is_exact: whether bytes that several live values share count once.
-    """
+    """The temporary bytes of a memory space that are live while a program runs."""
 
     json_keys: ClassVar = ("peak", "peak_at", "reserved", "is_exact")
 
+    #: the live bytes at each instruction of the schedule.
     used: NDArray[np.int64] = field(repr=False)
-    reserved: int
-    is_exact: bool
+    reserved: int  #: the bytes that are reserved for them.
+    is_exact: bool  #: whether bytes that several live values share count once.
 
     @property
     def peak(self) -> int:

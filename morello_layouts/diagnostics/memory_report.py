@@ -48,20 +48,14 @@ _KINDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class SpaceMemory:
-    """The memory that a program reserves in one memory space.
-
-    Attributes:
-        space: the space's number.
-        total: the bytes of all allocations.
-        by_kind: the bytes of each kind of allocation.
-        heap: the use of the temporary bytes over the program; None without the program.
-    """
+    """The memory that a program reserves in one memory space."""
 
     json_keys: ClassVar = ("space", "name", "total", "*by_kind_names", "heap")
 
-    space: int
-    total: int
-    by_kind: dict[str, int]
+    space: int  #: the space's number.
+    total: int  #: the bytes of all allocations.
+    by_kind: dict[str, int]  #: the bytes of each kind of allocation.
+    #: the use of the temporary bytes over the program; None without the program.
     heap: Heap | None
 
     @property
@@ -77,62 +71,42 @@ class SpaceMemory:
 
 @dataclass(frozen=True, slots=True)
 class LiveValue:
-    """A value that takes memory at the peak.
-
-    Attributes:
-        place: the instruction that defines it.
-        kind: the kind of its allocation: parameters, outputs and constants live all the time.
-        shape: its type, as text.
-        bytes: its data, and the bytes that it takes.
-    """
+    """A value that takes memory at the peak."""
 
     json_keys: ClassVar = ("*place", "kind", "shape", "*bytes")
 
-    place: Place
-    kind: str
-    shape: str
-    bytes: Bytes
+    place: Place  #: the instruction that defines it.
+    kind: str  #: the kind of its allocation: parameters, outputs and constants live all the time.
+    shape: str  #: its type, as text.
+    bytes: Bytes  #: its data, and the bytes that it takes.
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The bytes at the peak that have one source line, or one operation.
-
-    Attributes:
-        name: the source line or the operation.
-        bytes: the data, and the bytes that it takes.
-    """
+    """The bytes at the peak that have one source line, or one operation."""
 
     json_keys: ClassVar = ("name", "*bytes")
 
-    name: str
-    bytes: Bytes
+    name: str  #: the source line or the operation.
+    bytes: Bytes  #: the data, and the bytes that it takes.
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class MemoryReport(Report):
-    """The memory of a program. ``print`` it, or let a notebook show it.
-
-    Attributes:
-        name: the program's name.
-        spaces: the memory that it reserves in each memory space.
-        peak_place: the instruction at which most bytes of HBM are live; None without the program.
-        alive: the values that take HBM then, the largest first.
-        shown: how many of them a table lists.
-        warnings: problems that a reader should know of.
-    """
+    """The memory of a program. ``print`` it, or let a notebook show it."""
 
     json_keys: ClassVar = (
         *("program=name", "total", "spaces", "peak_place"),
         *("alive", "by_source", "by_op_name", "warnings"),
     )
 
-    name: str
-    spaces: tuple[SpaceMemory, ...]
+    name: str  #: the program's name.
+    spaces: tuple[SpaceMemory, ...]  #: the memory that it reserves in each memory space.
+    #: the instruction at which most bytes of HBM are live; None without the program.
     peak_place: Place | None
-    alive: tuple[LiveValue, ...]
-    shown: int | None = field(default=10)
-    warnings: tuple[str, ...] = ()
+    alive: tuple[LiveValue, ...]  #: the values that take HBM then, the largest first.
+    shown: int | None = field(default=10)  #: how many of them a table lists.
+    warnings: tuple[str, ...] = ()  #: problems that a reader should know of.
 
     @property
     def total(self) -> int:

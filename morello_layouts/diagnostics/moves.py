@@ -43,24 +43,17 @@ _NUMBER: Final = re.compile(r"[0-9]+", re.ASCII)
 class Place:
     """The place where an array is defined.
 
-    Attributes:
-        instruction: its name, with the positions in the tuples of its result, as in ``f.3{1}``.
-        opcode: the instruction's operation.
-        computation: the name of the computation that holds it.
-        line: the line of the dump.
-        op_name: the path of traced functions; None if the dump does not say.
-        source: file and line of the program; None if the dump does not say.
-
     >>> Place("fusion.3{1}", "fusion", "main", 7, None, "model.py:90").text
     'main/fusion.3{1} (model.py:90)'
     """
 
+    #: its name, with the positions in the tuples of its result, as in ``f.3{1}``.
     instruction: str
-    opcode: str
-    computation: str
-    line: int
-    op_name: str | None = None
-    source: str | None = None
+    opcode: str  #: the instruction's operation.
+    computation: str  #: the name of the computation that holds it.
+    line: int  #: the line of the dump.
+    op_name: str | None = None  #: the path of traced functions; None if the dump does not say.
+    source: str | None = None  #: file and line of the program; None if the dump does not say.
 
     @property
     def text(self) -> str:
@@ -84,18 +77,6 @@ def place_of(defined: Buffer | HloMove) -> Place:
 class Verdict:
     """The effect of a move on the bytes.
 
-    Attributes:
-        effect: ``free``; ``duplicates``, the same bytes at a second place; ``memory space``, the
-            same bytes elsewhere; ``retiles``, ``transposes``, ``reshapes``, elements move;
-            ``converts``, elements of another type; ``unknown``, for the reason given.
-        holds: whether the operand's bytes serve the result; None if not decided.
-        kind: of the proof, such as ``retile``; None without a proof.
-        operand: the type of the operand, as text; None if the dump does not hold it.
-        result: the type of the result, as text.
-        memory_spaces: of both; None without an operand.
-        moved_bytes: bytes that are written, padding included.
-        reason: why, in words.
-
     >>> from morello_layouts import diagnose, read_hlo
     >>> verdict = diagnose(read_hlo("%b = f32[4,2]{1,0} reshape(f32[8]{0} %a)")).moves[0].verdict
     >>> verdict.effect, verdict.holds, verdict.moved_bytes
@@ -107,14 +88,17 @@ class Verdict:
         *("moved_bytes", "text", "reason"),
     )
 
+    #: ``free``; ``duplicates``, the same bytes at a second place; ``memory space``, the same bytes
+    #: elsewhere; ``retiles``, ``transposes``, ``reshapes``, elements move; ``converts``, elements
+    #: of another type; ``unknown``, for the reason given.
     effect: Effect
-    holds: bool | None
-    kind: str | None
-    operand: str | None
-    result: str
-    memory_spaces: tuple[int, int] | None
-    moved_bytes: int
-    reason: str
+    holds: bool | None  #: whether the operand's bytes serve the result; None if not decided.
+    kind: str | None  #: of the proof, such as ``retile``; None without a proof.
+    operand: str | None  #: the type of the operand, as text; None if the dump does not hold it.
+    result: str  #: the type of the result, as text.
+    memory_spaces: tuple[int, int] | None  #: of both; None without an operand.
+    moved_bytes: int  #: bytes that are written, padding included.
+    reason: str  #: why, in words.
 
     @property
     def text(self) -> str:
@@ -274,15 +258,6 @@ def _memory_order(x: XlaShape) -> list[int]:
 class HloMove:
     """A copy, transpose, reshape or bitcast.
 
-    Attributes:
-        instruction: the instruction.
-        computation: the name of the computation that holds it.
-        is_fused: whether it is in a fusion, so that it writes nothing to memory by itself.
-        verdict: its effect on the bytes; one value for all moves of the same types.
-        producer: the instruction that makes the operand; None if it is not in the text.
-        readers: the instructions that read the result.
-        force: the instruction that asks for the layout; None if none is near, and in a fusion.
-
     >>> from morello_layouts import diagnose, read_hlo
     >>> move = diagnose(read_hlo("%b = f32[8]{0:S(1)} copy(f32[8]{0} %a)")).moves[0]
     >>> move.opcode, move.verdict.text
@@ -294,12 +269,14 @@ class HloMove:
         *("producer", "readers", "because"),
     )
 
-    instruction: HloInstruction
-    computation: str
-    is_fused: bool
-    verdict: Verdict
+    instruction: HloInstruction  #: the instruction.
+    computation: str  #: the name of the computation that holds it.
+    is_fused: bool  #: whether it is in a fusion, so that it writes nothing to memory by itself.
+    verdict: Verdict  #: its effect on the bytes; one value for all moves of the same types.
+    #: the instruction that makes the operand; None if it is not in the text.
     producer: str | None = None
-    readers: tuple[str, ...] = ()
+    readers: tuple[str, ...] = ()  #: the instructions that read the result.
+    #: the instruction that asks for the layout; None if none is near, and in a fusion.
     force: Force | None = None
 
     @property
@@ -335,23 +312,14 @@ class HloMove:
 
 @dataclass(frozen=True, slots=True)
 class MoveSum:
-    """All moves of one opcode and effect.
+    """All moves of one opcode and effect."""
 
-    Attributes:
-        opcode: ``copy``, ``transpose`` and the like.
-        effect: their effect on the bytes.
-        count: the number of moves.
-        fused: the number of them in fusions.
-        written_bytes: bytes that the others write.
-        fused_bytes: bytes that those in fusions move.
-    """
-
-    opcode: str
-    effect: Effect
-    count: int
-    fused: int
-    written_bytes: int
-    fused_bytes: int
+    opcode: str  #: ``copy``, ``transpose`` and the like.
+    effect: Effect  #: their effect on the bytes.
+    count: int  #: the number of moves.
+    fused: int  #: the number of them in fusions.
+    written_bytes: int  #: bytes that the others write.
+    fused_bytes: int  #: bytes that those in fusions move.
 
 
 def moves_of(module: HloModule, fused: frozenset[str], cache: VerdictCache) -> Iterator[HloMove]:

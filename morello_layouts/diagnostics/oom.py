@@ -50,20 +50,15 @@ _NAMES: Final = ("size", "shape", "unpadded", "padding", "operator", "label", "k
 class NumberDifference:
     """A number of the report that differs from the layout's.
 
-    Attributes:
-        field: the report's name of the number.
-        reported: the number as the report writes it.
-        computed: the number that the layout gives.
-
     >>> str(NumberDifference("Size", "8.00G", "128.00M"))
     'Size: the report says 8.00G, the layout gives 128.00M'
     """
 
     json_keys: ClassVar = ("*",)
 
-    field: str
-    reported: str
-    computed: str
+    field: str  #: the report's name of the number.
+    reported: str  #: the number as the report writes it.
+    computed: str  #: the number that the layout gives.
 
     def __str__(self) -> str:
         return f"{self.field}: the report says {self.reported}, the layout gives {self.computed}"
@@ -72,20 +67,6 @@ class NumberDifference:
 @dataclass(frozen=True, slots=True)
 class OomAllocation:
     r"""One allocation of a report.
-
-    Attributes:
-        number: its number in the report.
-        line: its line in the text, from 1.
-        reported: the report's values as written: some of size, shape, unpadded, padding, operator,
-            label, kind.
-        shape: the array or tuple; None if the report names none, or its text is not a shape.
-        wastes: bytes and reasons for each array of it.
-        assumed_tiles: whether the report leaves the tiles out, and its numbers gave them.
-        differences: numbers of the report that differ from the layout's.
-        alternative: a layout that takes fewer bytes; None for a tuple, and without padding.
-        instruction: the instruction's name; None if the report does not say.
-        source: file and line; None if the report does not say.
-        note: why nothing is explained; empty if something is.
 
     >>> from morello_layouts import read_oom
     >>> text = "1. Size: 4.0K\n Shape: f32[2,128]{1,0:T(8,128)}\n Unpadded size: 1.0K"
@@ -100,17 +81,22 @@ class OomAllocation:
         *("alternative=alternative.suggestion", "instruction", "source", "note"),
     )
 
-    number: int
-    line: int
+    number: int  #: its number in the report.
+    line: int  #: its line in the text, from 1.
+    #: the report's values as written: some of size, shape, unpadded, padding, operator, label,
+    #: kind.
     reported: dict[str, str]
+    #: the array or tuple; None if the report names none, or its text is not a shape.
     shape: XlaValue | None
-    wastes: tuple[Waste, ...]
-    assumed_tiles: bool
+    wastes: tuple[Waste, ...]  #: bytes and reasons for each array of it.
+    assumed_tiles: bool  #: whether the report leaves the tiles out, and its numbers gave them.
+    #: numbers of the report that differ from the layout's.
     differences: tuple[NumberDifference, ...]
+    #: a layout that takes fewer bytes; None for a tuple, and without padding.
     alternative: Alternative | None
-    instruction: str | None
-    source: str | None
-    note: str = ""
+    instruction: str | None  #: the instruction's name; None if the report does not say.
+    source: str | None  #: file and line; None if the report does not say.
+    note: str = ""  #: why nothing is explained; empty if something is.
 
     @property
     def reserved_bytes(self) -> int | None:
@@ -158,15 +144,6 @@ _LABELLED: Final = re.compile(r"%?([A-Za-z_][\w.\-]{0,200}) = ", re.ASCII)
 class OomReport(Report):
     r"""An out-of-memory report, explained. ``print`` it, or let a notebook show it.
 
-    Attributes:
-        memory_space: such as ``hbm``; None if the report does not say.
-        used: the bytes of it that the program takes, as written, or None.
-        capacity: the bytes that it has, as written, or None.
-        generation: the generation of TPUs that the alternatives are for, and the reason for it.
-        allocations: in the order of the text.
-        messages: what the text says that ran out, in its order.
-        warnings: problems that a reader should know of.
-
     >>> from morello_layouts import read_oom
     >>> report = read_oom("1. Size: 4.0K\n Shape: f32[2,128]{1,0:T(8,128)}\n Unpadded size: 1.0K")
     >>> report.allocations[0].wastes[0].reasons[0].text
@@ -178,13 +155,14 @@ class OomReport(Report):
         *("generation_reason=generation.reason", "messages", "allocations", "warnings"),
     )
 
-    memory_space: str | None
-    used: str | None
-    capacity: str | None
+    memory_space: str | None  #: such as ``hbm``; None if the report does not say.
+    used: str | None  #: the bytes of it that the program takes, as written, or None.
+    capacity: str | None  #: the bytes that it has, as written, or None.
+    #: the generation of TPUs that the alternatives are for, and the reason for it.
     generation: Generation
-    allocations: tuple[OomAllocation, ...]
-    messages: tuple[OomMessage, ...] = ()
-    warnings: tuple[str, ...] = ()
+    allocations: tuple[OomAllocation, ...]  #: in the order of the text.
+    messages: tuple[OomMessage, ...] = ()  #: what the text says that ran out, in its order.
+    warnings: tuple[str, ...] = ()  #: problems that a reader should know of.
 
     def summary(self) -> Summary:
         """Return the use of the memory, what it means, and the next step."""

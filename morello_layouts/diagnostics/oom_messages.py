@@ -156,22 +156,15 @@ def bytes_of_text(text: str) -> int | None:
 
 
 class OomPattern(NamedTuple):
-    """A kind of message: its pattern with named groups, and what it means.
+    """A kind of message: its pattern with named groups, and what it means."""
 
-    Attributes:
-        kind: its name.
-        pattern: groups ``needed`` and ``available``, and any of ``space``, ``over``, ``what``,
-            ``name``, ``shape``, ``tag``, ``contiguous``, ``reserved``, ``other``.
-        space: the memory space, if the message does not name it.
-        meaning: what happened, with the groups in braces.
-        next_step: the step that leads to the culprit.
-    """
-
-    kind: str
+    kind: str  #: its name.
+    #: groups ``needed`` and ``available``, and any of ``space``, ``over``, ``what``, ``name``,
+    #: ``shape``, ``tag``, ``contiguous``, ``reserved``, ``other``.
     pattern: re.Pattern[str]
-    space: str | None
-    meaning: str
-    next_step: str
+    space: str | None  #: the memory space, if the message does not name it.
+    meaning: str  #: what happened, with the groups in braces.
+    next_step: str  #: the step that leads to the culprit.
 
 
 # A size as messages write it, with or without a unit.
@@ -358,18 +351,6 @@ _PAGE: Final = "https://openxla.org/xla/errors/error_"
 class OomMessage:
     """A message that says that memory ran out.
 
-    Attributes:
-        kind: compile time or run time, and what ran out.
-        code: the compiler's name of the error, such as ``E1000: CompileTimeHbmOom``, or None.
-        page: the compiler's page about the error, or None.
-        memory_space: such as ``hbm``; None if the message does not say.
-        needed: the bytes that are needed, or None.
-        available: the bytes that there are, or None.
-        names: other values of the message by name, as written.
-        meaning: what happened, in words.
-        next_step: the step that leads to the culprit.
-        line: the line of the text, from 1.
-
     >>> (found,) = messages_of("Attempting to allocate 4.00G. That was not possible. "
     ...                        "There are 3.20G free")
     >>> found.kind, found.missing == round(0.8 * 2**30)
@@ -381,16 +362,17 @@ class OomMessage:
         *("name", "shape", "tag", "meaning", "next_step", "line"),
     )
 
-    kind: str
+    kind: str  #: compile time or run time, and what ran out.
+    #: the compiler's name of the error, such as ``E1000: CompileTimeHbmOom``, or None.
     code: str | None
-    page: str | None
-    memory_space: str | None
-    needed: int | None
-    available: int | None
-    names: dict[str, str]
-    meaning: str
-    next_step: str
-    line: int
+    page: str | None  #: the compiler's page about the error, or None.
+    memory_space: str | None  #: such as ``hbm``; None if the message does not say.
+    needed: int | None  #: the bytes that are needed, or None.
+    available: int | None  #: the bytes that there are, or None.
+    names: dict[str, str]  #: other values of the message by name, as written.
+    meaning: str  #: what happened, in words.
+    next_step: str  #: the step that leads to the culprit.
+    line: int  #: the line of the text, from 1.
 
     @property
     def missing(self) -> int | None:

@@ -22,16 +22,12 @@ T = TypeVar("T")
 class TableCell:
     """A cell of a table.
 
-    Attributes:
-        text: the text to show.
-        value: the number or the text to sort by.
-
     >>> bytes_cell(4096)
     TableCell(text='4.00 KiB', value=4096)
     """
 
-    text: str
-    value: float | str
+    text: str  #: the text to show.
+    value: float | str  #: the number or the text to sort by.
 
     @property
     def is_number(self) -> bool:
@@ -41,49 +37,30 @@ class TableCell:
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A row and the lines below it.
+    """A row and the lines below it."""
 
-    Attributes:
-        cells: one for each column.
-        details: lines of text.
-        shape: an array to draw, or None.
-    """
-
-    cells: tuple[TableCell, ...]
-    details: tuple[str, ...] = ()
-    shape: XlaShape | None = None
+    cells: tuple[TableCell, ...]  #: one for each column.
+    details: tuple[str, ...] = ()  #: lines of text.
+    shape: XlaShape | None = None  #: an array to draw, or None.
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table with its title.
+    """A table with its title."""
 
-    Attributes:
-        title: of the table.
-        columns: their names.
-        rows: in the order that a report prints.
-        note: a line below the title, if not empty.
-    """
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[TableRow, ...]
-    note: str = ""
+    title: str  #: of the table.
+    columns: tuple[str, ...]  #: their names.
+    rows: tuple[TableRow, ...]  #: in the order that a report prints.
+    note: str = ""  #: a line below the title, if not empty.
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The lines above the tables.
+    """The lines above the tables."""
 
-    Attributes:
-        title: the first line.
-        lines: facts, one a line.
-        warnings: problems that a reader should know of.
-    """
-
-    title: str
-    lines: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    title: str  #: the first line.
+    lines: tuple[str, ...] = ()  #: facts, one a line.
+    warnings: tuple[str, ...] = ()  #: problems that a reader should know of.
 
 
 _UNKNOWN: Final = TableCell("?", -1)

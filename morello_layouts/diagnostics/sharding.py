@@ -52,30 +52,20 @@ def group_size_of(groups: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class HloCollective:
-    """A collective: devices exchange the parts of arrays.
-
-    Attributes:
-        place: its place in the program.
-        opcode: such as ``all-gather``.
-        groups: the groups of devices, as the dump writes them.
-        devices: the devices of a group; None if the text does not say.
-        buffer_bytes: the bytes of its larger side on each device, padding included.
-        padding_bytes: those of them that hold no data.
-        copy_before: the copy or relayout that makes its operand, or None.
-    """
+    """A collective: devices exchange the parts of arrays."""
 
     json_keys: ClassVar = (
         *("*place", "groups", "devices", "buffer_bytes", "padding_bytes", "sent_bytes"),
         "copy_before",
     )
 
-    place: Place
-    opcode: str
-    groups: str
-    devices: int | None
-    buffer_bytes: int
-    padding_bytes: int
-    copy_before: str | None
+    place: Place  #: its place in the program.
+    opcode: str  #: such as ``all-gather``.
+    groups: str  #: the groups of devices, as the dump writes them.
+    devices: int | None  #: the devices of a group; None if the text does not say.
+    buffer_bytes: int  #: the bytes of its larger side on each device, padding included.
+    padding_bytes: int  #: those of them that hold no data.
+    copy_before: str | None  #: the copy or relayout that makes its operand, or None.
 
     @property
     def sent_bytes(self) -> int:
@@ -89,21 +79,14 @@ class HloCollective:
 
 @dataclass(frozen=True, slots=True)
 class ShardedParameter:
-    """A parameter of a program for several devices.
-
-    Attributes:
-        place: its place in the program.
-        shape: the part that one device holds, as text.
-        held_bytes: the bytes of this part.
-        sharding: how the whole array lies on the devices.
-    """
+    """A parameter of a program for several devices."""
 
     json_keys: ClassVar = ("*place", "shape", "held_bytes", "sharding")
 
-    place: Place
-    shape: str
-    held_bytes: int
-    sharding: WrittenSharding
+    place: Place  #: its place in the program.
+    shape: str  #: the part that one device holds, as text.
+    held_bytes: int  #: the bytes of this part.
+    sharding: WrittenSharding  #: how the whole array lies on the devices.
 
 
 def collectives_of(

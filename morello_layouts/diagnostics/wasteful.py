@@ -27,17 +27,13 @@ from morello_layouts.tpu import Suggestion, Waste, suggest
 class Alternative:
     """A layout that takes fewer bytes than an array does, or the reason why there is none.
 
-    Attributes:
-        suggestion: the best order, folding and tile, or None.
-        reason: why there is no suggestion; empty if there is one.
-
     >>> from morello_layouts.notations import parse
     >>> print(alternative_to(parse("f32[8,128]{1,0:T(8,128)}"), "v5e"))
     no order or folding takes fewer bytes
     """
 
-    suggestion: Suggestion | None
-    reason: str = ""
+    suggestion: Suggestion | None  #: the best order, folding and tile, or None.
+    reason: str = ""  #: why there is no suggestion; empty if there is one.
 
     def __str__(self) -> str:
         best = self.suggestion
@@ -87,17 +83,6 @@ def alternative_to(shape: XlaShape, generation: str, *, is_stored: bool = True) 
 class WastefulArray:
     """A type and layout with padding, and its places in the program.
 
-    Attributes:
-        waste: its bytes, and the reasons for them; without a memory space.
-        spaces: the memory spaces that hold it, and how often.
-        alternative: a layout that takes fewer bytes.
-        places: the first places where it is defined, in the order of the dump.
-        count: the number of all places.
-        stored: how many of these are parameters or outputs of the program.
-        force: the instruction that the layout of the largest value inside follows from, or None.
-        producer: the instruction that makes its first operand, or None.
-        readers: the instructions that read the first of them.
-
     >>> from morello_layouts import diagnose, read_hlo
     >>> found = diagnose(read_hlo("%a = f32[7,3,128]{2,1,0:T(8,128)} add(%b, %c)")).wasteful[0]
     >>> found.waste.factor, found.count, found.places[0].instruction
@@ -109,15 +94,16 @@ class WastefulArray:
         *("memory_spaces", "producer", "readers", "because", "places"),
     )
 
-    waste: Waste
-    spaces: tuple[tuple[int, int], ...]
-    alternative: Alternative
-    places: tuple[Place, ...]
-    count: int
-    stored: int = 0
+    waste: Waste  #: its bytes, and the reasons for them; without a memory space.
+    spaces: tuple[tuple[int, int], ...]  #: the memory spaces that hold it, and how often.
+    alternative: Alternative  #: a layout that takes fewer bytes.
+    places: tuple[Place, ...]  #: the first places where it is defined, in the order of the dump.
+    count: int  #: the number of all places.
+    stored: int = 0  #: how many of these are parameters or outputs of the program.
+    #: the instruction that the layout of the largest value inside follows from, or None.
     force: Force | None = None
-    producer: str | None = None
-    readers: tuple[str, ...] = ()
+    producer: str | None = None  #: the instruction that makes its first operand, or None.
+    readers: tuple[str, ...] = ()  #: the instructions that read the first of them.
 
     @property
     def total_padding(self) -> int:

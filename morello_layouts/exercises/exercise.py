@@ -28,17 +28,11 @@ _OUR_NAMES: Final = re.compile(r"\bd\d+\b")
 
 @dataclass(frozen=True, slots=True)
 class AnswerReader:
-    """Reads the answers to a question about one array.
+    """Reads the answers to a question about one array."""
 
-    Attributes:
-        shape: the sizes of the array, in elements; symbolic ones as names.
-        names: the coordinates in formulas, beside ``d0, d1, …``.
-        size: elements of the buffer, for answers that are formulas.
-    """
-
-    shape: Shape
-    names: tuple[str, ...] = ()
-    size: int | None = None
+    shape: Shape  #: the sizes of the array, in elements; symbolic ones as names.
+    names: tuple[str, ...] = ()  #: the coordinates in formulas, beside ``d0, d1, …``.
+    size: int | None = None  #: elements of the buffer, for answers that are formulas.
 
     def read(self, answer: Any) -> IndexMap | AffineMap:
         """Return the map of an answer: text, a SymPy expression, a map, or a function."""
@@ -158,17 +152,13 @@ Check: TypeAlias = "Callable[[Any], Feedback]"
 class Feedback:
     """The reply to an answer; true if the answer is right.
 
-    Attributes:
-        right: whether the answer is right; None if undecided.
-        comment: the reason, with the place at which the answer is wrong.
-        counterexample: a coordinate at which the answer is wrong, or another value that shows it.
-
     >>> print(Feedback(False, "at (0, 3) the offset is 18, yours is 3", (0, 3)))
     Not yet: at (0, 3) the offset is 18, yours is 3
     """
 
-    right: bool | None
-    comment: str
+    right: bool | None  #: whether the answer is right; None if undecided.
+    comment: str  #: the reason, with the place at which the answer is wrong.
+    #: a coordinate at which the answer is wrong, or another value that shows it.
     counterexample: Any = None
 
     def __bool__(self) -> bool:
@@ -194,18 +184,6 @@ class Exercise:
     function of the coordinates. It is right if it is proved to give every coordinate the same
     offset as the solution, in any form. If both are layouts, their buffers must have one size too.
 
-    Attributes:
-        question: the question, as Markdown.
-        shape: the sizes of the array, in elements; symbolic ones as names.
-        solution: a layout or a formula, as text; or an answer that ``check`` accepts.
-        names: the coordinates in formulas; ``d0, d1, …`` if empty.
-        hint: a hint, as Markdown.
-        judge: decides about the answer's map, for questions with many right answers.
-        value: the name of the quantity that a formula gives.
-        most: the most floors and mods of an answer; None for any number.
-        size: elements of the buffer, for answers that are formulas.
-        check: decides about an answer that is not a map, such as coordinates.
-
     >>> exercise = Exercise("Where does `(i, j)` of a 3 by 4 matrix lie, row by row?", (3, 4),
     ...                     "4*i + j", names=("i", "j"))
     >>> exercise("i + 3*j")
@@ -214,16 +192,18 @@ class Exercise:
     (Right: the same offset at every coordinate, Right: the same offset at every coordinate)
     """
 
-    question: str
-    shape: Shape
+    question: str  #: the question, as Markdown.
+    shape: Shape  #: the sizes of the array, in elements; symbolic ones as names.
+    #: a layout or a formula, as text; or an answer that ``check`` accepts.
     solution: str | tuple[Any, ...]
-    names: tuple[str, ...] = ()
-    hint: str = ""
+    names: tuple[str, ...] = ()  #: the coordinates in formulas; ``d0, d1, …`` if empty.
+    hint: str = ""  #: a hint, as Markdown.
+    #: decides about the answer's map, for questions with many right answers.
     judge: Judge | None = None
-    value: str = "offset"
-    most: int | None = None
-    size: int | None = None
-    check: Check | None = None
+    value: str = "offset"  #: the name of the quantity that a formula gives.
+    most: int | None = None  #: the most floors and mods of an answer; None for any number.
+    size: int | None = None  #: elements of the buffer, for answers that are formulas.
+    check: Check | None = None  #: decides about an answer that is not a map, such as coordinates.
 
     def __call__(self, answer: Any) -> Feedback:
         """Check an answer; text that cannot be read is a wrong answer."""

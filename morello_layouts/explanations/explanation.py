@@ -26,16 +26,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """The explanation of a text, a layout or an index map: ``str()`` gives all of it.
+    """The explanation of a text, a layout or an index map: ``str()`` gives all of it."""
 
-    Attributes:
-        text: the text as it is printed.
-        instruction: the HLO instruction whose result is explained; None for other texts.
-        arrays: a report on each array, in the order of the text.
-    """
-
-    text: str
+    text: str  #: the text as it is printed.
+    #: the HLO instruction whose result is explained; None for other texts.
     instruction: HloInstruction | None
+    #: a report on each array, in the order of the text.
     arrays: tuple[ArrayReport, ...] = field(compare=False)
 
     json_keys: ClassVar[tuple[str, ...]] = ("text", "instruction=facts", "arrays")

@@ -28,21 +28,16 @@ from morello_layouts.recipe import known
 
 @dataclass(frozen=True)
 class CutBlock:
-    """Whether the border between two parts of a dimension falls inside of a block.
+    """Whether the border between two parts of a dimension falls inside of a block."""
 
-    Attributes:
-        dim: the dimension.
-        block: the elements of a block, such as the rows of a tile or the elements of one scale.
-        is_cut: whether one is cut; for symbolic sizes a SymPy condition.
-        first: the smallest size of the dimension at which one is cut; None if that is not known, or
-            none of the first sizes does so.
-        is_tile: whether the block is a tile of the device's own buffer, which pads it.
-    """
-
-    dim: int
+    dim: int  #: the dimension.
+    #: the elements of a block, such as the rows of a tile or the elements of one scale.
     block: int
-    is_cut: Any
+    is_cut: Any  #: whether one is cut; for symbolic sizes a SymPy condition.
+    #: the smallest size of the dimension at which one is cut; None if that is not known, or none of
+    #: the first sizes does so.
     first: int | None
+    #: whether the block is a tile of the device's own buffer, which pads it.
     is_tile: bool = False
 
     @property
@@ -62,39 +57,27 @@ class CutBlock:
 
 @dataclass(frozen=True, repr=False)
 class Shards(Displayed):
-    """What devices hold of an array. Numbers are ints, or SymPy expressions of symbolic sizes.
+    """What devices hold of an array. Numbers are ints, or SymPy expressions of symbolic sizes."""
 
-    Attributes:
-        text: the array and its sharding.
-        headline: the sharding in a few words.
-        devices: the number of devices.
-        copies: the devices that hold each element.
-        room: the sizes of a device's buffer before its layout, those of the largest part; if blocks
-            go around, whole blocks.
-        held: for each dimension the number of elements on a device, as a formula of its mesh
-            coordinates, which are symbols of the axes' names.
-        largest: the elements of the largest part.
-        buffer_bytes: bytes of the buffer of each device, padding included; None without a type.
-        total_bytes: those of all devices.
-        imbalance: elements of the largest part for each one of the average device: 1 if even.
-        empty: the number of devices without an element.
-        cuts: whether borders cut the tiles of the local layout, or the blocks that were asked for.
-        notes: how uneven sizes are treated.
-    """
-
-    text: str
-    headline: str
-    devices: Any
-    copies: Any
+    text: str  #: the array and its sharding.
+    headline: str  #: the sharding in a few words.
+    devices: Any  #: the number of devices.
+    copies: Any  #: the devices that hold each element.
+    #: the sizes of a device's buffer before its layout, those of the largest part; if blocks go
+    #: around, whole blocks.
     room: tuple[Any, ...]
+    #: for each dimension the number of elements on a device, as a formula of its mesh coordinates,
+    #: which are symbols of the axes' names.
     held: tuple[Any, ...]
-    largest: Any
+    largest: Any  #: the elements of the largest part.
+    #: bytes of the buffer of each device, padding included; None without a type.
     buffer_bytes: Any
-    total_bytes: Any
-    imbalance: Any
-    empty: Any
+    total_bytes: Any  #: those of all devices.
+    imbalance: Any  #: elements of the largest part for each one of the average device: 1 if even.
+    empty: Any  #: the number of devices without an element.
+    #: whether borders cut the tiles of the local layout, or the blocks that were asked for.
     cuts: tuple[CutBlock, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  #: how uneven sizes are treated.
 
     json_keys: ClassVar = (
         *("text", "headline", "devices", "copies", "room", "held", "largest", "buffer_bytes"),

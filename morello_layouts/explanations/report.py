@@ -34,44 +34,30 @@ _NO_SHAPE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Proofs:
-    """The proofs about an index map.
+    """The proofs about an index map."""
 
-    Attributes:
-        bijective: the answer of ``is_bijective``.
-        injective: the answer of ``is_injective``.
-        verified: the answer of ``verify``.
-    """
-
-    bijective: Proof
-    injective: Proof
-    verified: Proof
+    bijective: Proof  #: the answer of ``is_bijective``.
+    injective: Proof  #: the answer of ``is_injective``.
+    verified: Proof  #: the answer of ``verify``.
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ArrayReport(Displayed):
-    """The explanation of one array.
+    """The explanation of one array."""
 
-    Attributes:
-        path: the array's positions in the tuples around it; () outside of tuples.
-        description: the layout in words.
-        index: the index map; None if there is none.
-        derivation: the steps from the reference formula to the simplified one, if asked for.
-        sizes: the sizes of the array and its buffer; None if they are not numbers.
-        proofs: the proofs about the index map.
-        tpu: how the array lies in a TPU's registers; None if it is not in a TPU's tiles.
-        notes: gaps in the explanation, and warnings about the rest.
-        document_steps: how the notation's document builds its formula, if the derivation is asked
-            for and it does so in steps.
-    """
-
-    path: tuple[int, ...]
-    description: Description
-    index: IndexMap | None = None
+    path: tuple[int, ...]  #: the array's positions in the tuples around it; () outside of tuples.
+    description: Description  #: the layout in words.
+    index: IndexMap | None = None  #: the index map; None if there is none.
+    #: the steps from the reference formula to the simplified one, if asked for.
     derivation: Derivation | None = None
+    #: the sizes of the array and its buffer; None if they are not numbers.
     sizes: BufferSizes | None = None
-    proofs: Proofs | None = None
+    proofs: Proofs | None = None  #: the proofs about the index map.
+    #: how the array lies in a TPU's registers; None if it is not in a TPU's tiles.
     tpu: TpuFacts | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  #: gaps in the explanation, and warnings about the rest.
+    #: how the notation's document builds its formula, if the derivation is asked for and it does so
+    #: in steps.
     document_steps: tuple[str, ...] = ()
 
     json_keys: ClassVar[tuple[str, ...]] = (

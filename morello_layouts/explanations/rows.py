@@ -238,19 +238,12 @@ _NARROWEST_TEXT: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Medium:
-    """The place where lines are shown.
+    """The place where lines are shown."""
 
-    Attributes:
-        width: characters of a line of text.
-        picture_width: characters of a line of a picture.
-        glyphs: the characters of pictures.
-        encode: replaces the characters that the medium cannot show.
-    """
-
-    width: int = sys.maxsize
-    picture_width: int = EXPLANATION_WIDTH
-    glyphs: Glyphs = UNICODE
-    encode: Callable[[str], str] = str
+    width: int = sys.maxsize  #: characters of a line of text.
+    picture_width: int = EXPLANATION_WIDTH  #: characters of a line of a picture.
+    glyphs: Glyphs = UNICODE  #: the characters of pictures.
+    encode: Callable[[str], str] = str  #: replaces the characters that the medium cannot show.
 
 
 def lines_of(

@@ -47,27 +47,19 @@ from morello_layouts.proof import Proof
 
 @dataclass(frozen=True, slots=True)
 class LayoutComparison:
-    """A layout compared with another one, or with a formula.
-
-    Attributes:
-        text: the second layout, or the formula, as it is printed.
-        maps: the index maps of both layouts; of a formula's comparison only the layout's.
-        proof: whether the offsets are the same.
-        rows: further results.
-        relayout: the offset in the first buffer of the element at offset p of the second; empty
-            for a formula.
-        way_back: the relayout in the other direction.
-    """
+    """A layout compared with another one, or with a formula."""
 
     json_keys: ClassVar = (
         "text", "is_formula", "sign", "verdict=proof.verdict", "rows", "relayout", "way_back",
     )  # fmt: skip
-    text: str
+    text: str  #: the second layout, or the formula, as it is printed.
+    #: the index maps of both layouts; of a formula's comparison only the layout's.
     maps: tuple[IndexMap, ...]
-    proof: Proof
-    rows: tuple[Row, ...]
+    proof: Proof  #: whether the offsets are the same.
+    rows: tuple[Row, ...]  #: further results.
+    #: the offset in the first buffer of the element at offset p of the second; empty for a formula.
     relayout: str = ""
-    way_back: str = ""
+    way_back: str = ""  #: the relayout in the other direction.
 
     @property
     def is_formula(self) -> bool:

@@ -17,23 +17,15 @@ _DEFAULT: Final = 32  # bits of an element, if nothing tells
 
 @dataclass(frozen=True, slots=True)
 class Banks:
-    """The conflicts of an access, for the page.
-
-    Attributes:
-        access: the access in words.
-        verdict: the answer in words.
-        rows: why, and which lanes collide.
-        bits: bits of an element.
-        dots: the elements that colliding lanes ask for.
-    """
+    """The conflicts of an access, for the page."""
 
     json_keys: ClassVar = ("access", "verdict", "rows", "bits")
 
-    access: str
-    verdict: str
-    rows: tuple[Row, ...]
-    bits: int
-    dots: tuple[tuple[int, ...], ...] = ()
+    access: str  #: the access in words.
+    verdict: str  #: the answer in words.
+    rows: tuple[Row, ...]  #: why, and which lanes collide.
+    bits: int  #: bits of an element.
+    dots: tuple[tuple[int, ...], ...] = ()  #: the elements that colliding lanes ask for.
 
 
 def banks_of(m: IndexMap, text: str) -> Banks:

@@ -35,30 +35,20 @@ class FieldError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The texts in the page's fields. Every field but the layout may be empty.
+    """The texts in the page's fields. Every field but the layout may be empty."""
 
-    Attributes:
-        layout: a layout in any notation, or an HLO instruction.
-        shape: the sizes of a layout that carries none: ``6x8``, ``M,N``.
-        assuming: assumptions about symbolic sizes: ``8 | M``.
-        at: sizes at which to draw a layout of symbolic sizes: ``M=16, N=256``.
-        other: layouts to compare with, or formulas over d0, d1, …, a line each.
-        array: the position of an array in a tuple, from 0.
-        access: what a warp reads or writes, if the layout is of shared memory: ``column``.
-        colour: what a colour of the picture stands for; the usual if the layout does not have it.
-        slice: the number of the first slice in the picture, from 0.
-        width: the room for the picture's memory strip, in pixels; that of a desk if empty.
-    """
-
-    layout: str
-    shape: str = ""
-    assuming: str = ""
-    at: str = ""
-    other: str = ""
-    array: str = ""
+    layout: str  #: a layout in any notation, or an HLO instruction.
+    shape: str = ""  #: the sizes of a layout that carries none: ``6x8``, ``M,N``.
+    assuming: str = ""  #: assumptions about symbolic sizes: ``8 | M``.
+    at: str = ""  #: sizes at which to draw a layout of symbolic sizes: ``M=16, N=256``.
+    other: str = ""  #: layouts to compare with, or formulas over d0, d1, …, a line each.
+    array: str = ""  #: the position of an array in a tuple, from 0.
+    #: what a warp reads or writes, if the layout is of shared memory: ``column``.
     access: str = ""
+    #: what a colour of the picture stands for; the usual if the layout does not have it.
     colour: str = ""
-    slice: str = ""
+    slice: str = ""  #: the number of the first slice in the picture, from 0.
+    #: the room for the picture's memory strip, in pixels; that of a desk if empty.
     width: str = ""
 
     @staticmethod
@@ -239,28 +229,19 @@ _TRIED: Final = (10, 20, 40, 100, 200, 400)
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The layout that a question is about.
+    """The layout that a question is about."""
 
-    Attributes:
-        source: the whole text, as it is printed.
-        instruction: rows about the HLO instruction whose result this is.
-        arrays: every array of a tuple with its place in the tuple; otherwise one array.
-        position: the position of the layout among them.
-        shape: the sizes from the page's field, or those of the other layout; None if there are
-            none, or the text carries its own.
-        carries_sizes: whether the text carries the sizes.
-        is_symbolic: whether a size is symbolic.
-        report: the report on the layout.
-    """
-
-    source: str
-    instruction: tuple[Row, ...]
+    source: str  #: the whole text, as it is printed.
+    instruction: tuple[Row, ...]  #: rows about the HLO instruction whose result this is.
+    #: every array of a tuple with its place in the tuple; otherwise one array.
     arrays: tuple[tuple[str, str], ...]
-    position: int
+    position: int  #: the position of the layout among them.
+    #: the sizes from the page's field, or those of the other layout; None if there are none, or the
+    #: text carries its own.
     shape: Shape | None
-    carries_sizes: bool
-    is_symbolic: bool
-    report: ArrayReport
+    carries_sizes: bool  #: whether the text carries the sizes.
+    is_symbolic: bool  #: whether a size is symbolic.
+    report: ArrayReport  #: the report on the layout.
 
 
 @contextmanager

@@ -25,21 +25,16 @@ from morello_layouts.limits import EXPR_NESTING
 
 
 class Var:
-    """A named integer with inclusive bounds.
-
-    Attributes:
-        name: the variable's name; variables of one name are equal.
-        interval: its bounds.
-        value: its only value; None if it has several.
-    """
+    """A named integer with inclusive bounds."""
 
     __slots__ = ("_hash", "interval", "key", "name", "value")
 
     depth: ClassVar[int] = 0
 
     def __init__(self, name: str, interval: Interval = UNBOUNDED) -> None:
-        self.name: Final = name
-        self.interval: Final = interval
+        self.name: Final = name  #: the variable's name; variables of one name are equal.
+        self.interval: Final = interval  #: its bounds.
+        #: its only value; None if it has several.
         self.value: Final = interval.lo if interval.lo == interval.hi else None
         self.key: Final[tuple[Any, ...]] = (0, name)
         self._hash = hash(name)
@@ -60,13 +55,6 @@ class Var:
 class Digit:
     """``(operand // divisor) mod modulus``, without the mod if modulus is None.
 
-    Attributes:
-        operand: the form that is divided.
-        divisor: at least 1.
-        modulus: at least 1, or None.
-        depth: the nesting of digits: 1 if the operand holds none.
-        whole: the operand, or the variable that it is: what digits are grouped by.
-
     >>> d = Digit(variable("i", 0, 31), 4, 8)
     >>> print(d, "is in", d.interval)
     (i//4)%8 is in 0..7
@@ -80,14 +68,16 @@ class Digit:
         for number in (divisor, modulus):
             if number is not None and not (type(number) is int and number > 0):
                 _require_positive(number)
+        #: the nesting of digits: 1 if the operand holds none.
         self.depth: Final[int] = 1 + _depth(operand)
         if self.depth > EXPR_NESTING:
             raise _too_deep()
-        self.operand: Final = operand
+        self.operand: Final = operand  #: the form that is divided.
         inner = operand.as_atom()
+        #: the operand, or the variable that it is: what digits are grouped by.
         self.whole: Final = operand if inner is None or isinstance(inner, Digit) else inner
-        self.divisor: Final[Int] = divisor
-        self.modulus: Final[Int | None] = modulus
+        self.divisor: Final[Int] = divisor  #: at least 1.
+        self.modulus: Final[Int | None] = modulus  #: at least 1, or None.
         self._key: tuple[Any, ...] | None = None
         self._equals: object | None = None
         self._hash = hash((hash(operand), divisor, modulus))
@@ -174,10 +164,6 @@ def _too_deep() -> UnsupportedError:
 class BitXor:
     """``x ^ y ^ …``: the exclusive or of the bits of some forms, as Python computes it.
 
-    Attributes:
-        parts: two forms or more, in a canonical order.
-        depth: the nesting of digits and of these: 1 if no part holds any.
-
     >>> swizzled = BitXor((variable("i", 0, 7), variable("j", 0, 5)))
     >>> print(swizzled, "is in", swizzled.interval)
     (i ^ j) is in 0..7
@@ -186,7 +172,9 @@ class BitXor:
     __slots__ = ("_hash", "_interval", "_key", "depth", "parts")
 
     def __init__(self, parts: Iterable[AffineExpr]) -> None:
+        #: two forms or more, in a canonical order.
         self.parts: Final = tuple(sorted(parts, key=lambda part: part.key))
+        #: the nesting of digits and of these: 1 if no part holds any.
         self.depth: Final[int] = 1 + max(map(_depth, self.parts))
         if self.depth > EXPR_NESTING:
             raise _too_deep()
@@ -231,10 +219,6 @@ class AffineExpr:
 
     Build one with :func:`variable`, operators, or :meth:`from_terms`.
 
-    Attributes:
-        terms: pairs (atom, coefficient) in a canonical order.
-        const: the constant.
-
     >>> form = 3 * variable("i", 0, 7) + 1
     >>> print(form.interval, form.evaluate({"i": 2}))
     1..22 7
@@ -244,8 +228,8 @@ class AffineExpr:
 
     def __init__(self, terms: tuple[tuple[Atom, Int], ...], const: Int) -> None:
         """Terms must be in canonical order, without zeros; :meth:`from_terms` sees to it."""
-        self.terms: Final = terms
-        self.const: Final[Int] = const
+        self.terms: Final = terms  #: pairs (atom, coefficient) in a canonical order.
+        self.const: Final[Int] = const  #: the constant.
         self._key: tuple[Any, ...] | None = None
         self._hash: int | None = None
         self._interval: Interval | None = None

@@ -25,20 +25,14 @@ from morello_layouts.plain import Displayed
 class Assumption(Displayed):
     """A symbolic size lies between two numbers and is a multiple of a third.
 
-    Attributes:
-        name: the size's name.
-        divisor: a number that divides the size; 1 if none is known.
-        lo: the smallest value: at least 1, but 0 for the place at which a slice starts.
-        hi: the largest value; None if there is no bound.
-
     >>> print(Assumption("N", divisor=8, hi=128))
     8 divides N, N <= 128
     """
 
-    name: str
-    divisor: int = 1
-    lo: int = 1
-    hi: int | None = None
+    name: str  #: the size's name.
+    divisor: int = 1  #: a number that divides the size; 1 if none is known.
+    lo: int = 1  #: the smallest value: at least 1, but 0 for the place at which a slice starts.
+    hi: int | None = None  #: the largest value; None if there is no bound.
 
     def __post_init__(self) -> None:
         if self.hi is not None and self.hi // self.divisor * self.divisor < self.lo:

@@ -136,20 +136,17 @@ class _Choice:
 
 
 class _Search:
-    """The results of one search, which ends after a number of steps.
-
-    Attributes:
-        left: operands that may still be written or simplified. When none is left, forms stay as
-            they are, and the best one so far is the answer.
-        known: the cheapest form found of each operand: each is searched once.
-        hidden: the forms of the exclusive ors, by the variables in their place.
-    """
+    """The results of one search, which ends after a number of steps."""
 
     def __init__(self, model: CostModel) -> None:
         self.model = model
+        #: operands that may still be written or simplified. When none is left, forms stay as they
+        #: are, and the best one so far is the answer.
         self.left = SEARCH_WORK
+        #: the cheapest form found of each operand: each is searched once.
         self.known: dict[AffineExpr, AffineExpr] = {}
         self.costs: dict[int, tuple[AffineExpr, int]] = {}
+        #: the forms of the exclusive ors, by the variables in their place.
         self.hidden: dict[str, AffineExpr] = {}
         self.names: dict[Digit | BitXor, AffineExpr] = {}
         self.canonicalize = rewriter()
@@ -242,20 +239,16 @@ def _is_nested(form: AffineExpr) -> bool:
 
 
 class _Sum:
-    """The search over one sum.
-
-    Attributes:
-        factors: the factor of each variable.
-        floors: for each operand x, the factor c of each x // s, by s.
-        as_written: for each operand, its digits in the given sum.
-    """
+    """The search over one sum."""
 
     def __init__(self, form: AffineExpr, search: _Search, *, simplify_floors: bool) -> None:
         """Simplify floors of sums if ``simplify_floors``, so that more operands are equal."""
         self.search, self.model = search, search.model
         self.const = form.const
-        self.factors: dict[Var, Int] = {}
+        self.factors: dict[Var, Int] = {}  #: the factor of each variable.
+        #: for each operand x, the factor c of each x // s, by s.
         self.floors: dict[AffineExpr, dict[Int, Int]] = {}
+        #: for each operand, its digits in the given sum.
         self.as_written: dict[AffineExpr, list[DigitTerm]] = {}
         self.with_constant_floor: set[AffineExpr] = set()
         for atom, c in form.terms:

@@ -21,23 +21,17 @@ class CostModel:
     An expression costs the sum over its tree, without sharing. A sum of k terms takes k - 1
     additions; a factor of -1 in a sum is free. An exclusive or costs as much as an addition.
 
-    Attributes:
-        add: an addition or subtraction.
-        multiply: a multiplication by a constant.
-        divide: a floor division by a constant.
-        modulo: a remainder by a constant.
-        power_of_two: a multiplication, division or remainder by a power of two, if it is cheaper
-            (a shift or a mask); otherwise None.
-
     >>> from morello_layouts.expr.affine import variable
     >>> CostModel().cost(24 * (variable("d1") // 4) + variable("d1") % 4)
     6
     """
 
-    add: int = 1
-    multiply: int = 1
-    divide: int = 2
-    modulo: int = 2
+    add: int = 1  #: an addition or subtraction.
+    multiply: int = 1  #: a multiplication by a constant.
+    divide: int = 2  #: a floor division by a constant.
+    modulo: int = 2  #: a remainder by a constant.
+    #: a multiplication, division or remainder by a power of two, if it is cheaper (a shift or a
+    #: mask); otherwise None.
     power_of_two: int | None = None
 
     def cost(self, form: AffineExpr, known: dict[int, tuple[AffineExpr, int]] | None = None) -> int:

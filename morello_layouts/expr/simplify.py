@@ -27,19 +27,12 @@ from morello_layouts.expr.substitution import replace_atoms
 
 @dataclass(frozen=True, slots=True)
 class RewriteStep:
-    """One application of a rule.
+    """One application of a rule."""
 
-    Attributes:
-        rule: the rule's name.
-        statement: the identity and its side condition.
-        before: the form that the rule rewrote.
-        after: the form that replaced it.
-    """
-
-    rule: str
-    statement: str
-    before: AffineExpr
-    after: AffineExpr
+    rule: str  #: the rule's name.
+    statement: str  #: the identity and its side condition.
+    before: AffineExpr  #: the form that the rule rewrote.
+    after: AffineExpr  #: the form that replaced it.
 
     json_keys: ClassVar[tuple[str, ...]] = ("rule", "before", "after", "because")
 
@@ -98,22 +91,18 @@ def readable(form: AffineExpr) -> tuple[AffineExpr, tuple[RewriteStep, ...]]:
 
 
 class _Rewriter:
-    """The rules, and what they made of the atoms met so far.
-
-    Attributes:
-        known: the simplified form of each digit and exclusive or met so far.
-        reduced: each form met by the last rules, and their result.
-        simple: operands that are simple, by id; they stay, so that no other form gets their id.
-        steps: the applications so far; None if they are not recorded.
-    """
+    """The rules, and what they made of the atoms met so far."""
 
     __slots__ = ("known", "reduced", "simple", "steps")
 
     def __init__(self, steps: list[RewriteStep] | None = None) -> None:
+        #: the simplified form of each digit and exclusive or met so far.
         self.known: dict[Digit | BitXor, AffineExpr] = {}
+        #: each form met by the last rules, and their result.
         self.reduced: dict[AffineExpr, AffineExpr] = {}
+        #: operands that are simple, by id; they stay, so that no other form gets their id.
         self.simple: dict[int, AffineExpr] = {}
-        self.steps = steps
+        self.steps = steps  #: the applications so far; None if they are not recorded.
 
     def run(self, form: AffineExpr) -> AffineExpr:
         """Apply all rules at every depth until none fires."""
@@ -295,11 +284,6 @@ Simplifier: TypeAlias = Callable[[AffineExpr], tuple[AffineExpr, tuple[RewriteSt
 class Derivation:
     """The first form, the rules that fired in order, and the last form.
 
-    Attributes:
-        start: the reference formula.
-        steps: the rules that fired, in order.
-        end: the simplified formula.
-
     >>> from morello_layouts.expr import variable
     >>> print(Derivation.of(variable("d0", 0, 5) % 6))
     d0%6
@@ -307,9 +291,9 @@ class Derivation:
     = d0
     """
 
-    start: AffineExpr
-    steps: tuple[RewriteStep, ...]
-    end: AffineExpr
+    start: AffineExpr  #: the reference formula.
+    steps: tuple[RewriteStep, ...]  #: the rules that fired, in order.
+    end: AffineExpr  #: the simplified formula.
 
     @staticmethod
     def of(form: AffineExpr, simplify: Simplifier = canonicalize_with_steps) -> Derivation:

@@ -17,11 +17,6 @@ from morello_layouts.limits import SIZE_BOUNDS, SIZE_TERMS
 class Quotient:
     """``⌈numerator / divisor⌉``, a positive integer that appears in polynomials as a name does.
 
-    Attributes:
-        numerator: a symbolic size, at least 1.
-        divisor: an integer above 1, or a symbolic size.
-        exact: whether the divisor is known to divide the numerator.
-
     >>> from morello_layouts.expr.sizes import SizeExpr
     >>> print(Quotient(SizeExpr.named("N"), 8), Quotient(SizeExpr.named("N"), 8, exact=True))
     ceil(N/8) N//8
@@ -30,9 +25,9 @@ class Quotient:
     __slots__ = ("_hash", "_text", "divisor", "exact", "numerator")
 
     def __init__(self, numerator: Int, divisor: Int, exact: bool = False) -> None:
-        self.numerator: Final = numerator
-        self.divisor: Final = divisor
-        self.exact: Final = exact
+        self.numerator: Final = numerator  #: a symbolic size, at least 1.
+        self.divisor: Final = divisor  #: an integer above 1, or a symbolic size.
+        self.exact: Final = exact  #: whether the divisor is known to divide the numerator.
         over = str(numerator) if is_monomial(numerator) else f"({numerator})"
         alone = isinstance(divisor, int) or divisor.as_atom() is not None
         under = str(divisor) if alone else f"({divisor})"

@@ -32,27 +32,17 @@ _VALUE: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class PlacedValue:
-    """A value of a program and its place in an allocation.
-
-    Attributes:
-        instruction: the name of the instruction that defines it.
-        path: its position in the tuples of the instruction's result.
-        size: the bytes that it takes.
-        offset: the first byte, from the beginning of the allocation.
-        shape: its type; a tuple is a table of addresses.
-        is_phi: whether it joins the values that enter a loop and those that its body returns.
-        allocation: the number of the allocation.
-    """
+    """A value of a program and its place in an allocation."""
 
     json_keys: ClassVar = ("name", "size", "offset", "shape", "allocation")
 
-    instruction: str
-    path: tuple[int, ...]
-    size: int
-    offset: int
-    shape: XlaValue
-    is_phi: bool
-    allocation: int
+    instruction: str  #: the name of the instruction that defines it.
+    path: tuple[int, ...]  #: its position in the tuples of the instruction's result.
+    size: int  #: the bytes that it takes.
+    offset: int  #: the first byte, from the beginning of the allocation.
+    shape: XlaValue  #: its type; a tuple is a table of addresses.
+    is_phi: bool  #: whether it joins the values that enter a loop and those that its body returns.
+    allocation: int  #: the number of the allocation.
 
     @property
     def name(self) -> str:
@@ -62,36 +52,22 @@ class PlacedValue:
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """A piece of memory that the compiler reserves.
-
-    Attributes:
-        number: its number.
-        size: its bytes.
-        space: the memory space, XLA's color: 0 is HBM, 1 VMEM, 2 SMEM, 5 the host.
-        kind: ``parameter``, ``output``, ``temporary``, ``constant`` or ``thread-local``.
-        parameter: the parameter's number, or None.
-        is_live_out: whether it may hold an output: a parameter then is donated.
-        values: the values that lie in it.
-    """
+    """A piece of memory that the compiler reserves."""
 
     json_keys: ClassVar = ("number", "size", "space", "kind", "parameter", "is_live_out")
 
-    number: int
-    size: int
-    space: int
-    kind: str
-    parameter: int | None
-    is_live_out: bool
-    values: tuple[PlacedValue, ...] = field(repr=False)
+    number: int  #: its number.
+    size: int  #: its bytes.
+    space: int  #: the memory space, XLA's color: 0 is HBM, 1 VMEM, 2 SMEM, 5 the host.
+    kind: str  #: ``parameter``, ``output``, ``temporary``, ``constant`` or ``thread-local``.
+    parameter: int | None  #: the parameter's number, or None.
+    is_live_out: bool  #: whether it may hold an output: a parameter then is donated.
+    values: tuple[PlacedValue, ...] = field(repr=False)  #: the values that lie in it.
 
 
 @dataclass(frozen=True, slots=True)
 class BufferAssignment:
     """The allocations of a program.
-
-    Attributes:
-        allocations: in the order of the text.
-        warnings: problems that a reader should know of.
 
     >>> text = '''BufferAssignment:
     ... allocation 0: size 512, color 1, preallocated-temp:
@@ -102,8 +78,8 @@ class BufferAssignment:
     ('temporary', 1, 'add.2')
     """
 
-    allocations: tuple[Allocation, ...]
-    warnings: tuple[str, ...] = ()
+    allocations: tuple[Allocation, ...]  #: in the order of the text.
+    warnings: tuple[str, ...] = ()  #: problems that a reader should know of.
 
     @property
     def values(self) -> Iterator[PlacedValue]:
@@ -199,14 +175,10 @@ _NAMES_ONLY: Final = _SAME_BYTES | {"tuple", "get-tuple-element", "parameter"}
 
 
 class Schedule:
-    """The instructions of a program in the order in which they run, and the lives of its values.
-
-    Attributes:
-        order: the instructions.
-    """
+    """The instructions of a program in the order in which they run, and the lives of its values."""
 
     def __init__(self, module: HloModule, values: Iterable[PlacedValue]) -> None:
-        self.order: list[HloInstruction] = []
+        self.order: list[HloInstruction] = []  #: the instructions.
         self._begin: dict[str, int] = {}
         self._end: dict[str, int] = {}
         self._last: dict[Position, int] = {}

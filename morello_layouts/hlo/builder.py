@@ -115,24 +115,18 @@ class _OpenComputation:
 
 
 class ModuleBuilder:
-    """The module as far as it was read.
-
-    Attributes:
-        shapes: the types of the dump.
-        tables: the source tables by name.
-        faults: instructions whose attributes are kept as text: the line, and what is wrong.
-        is_begun: whether there is anything to return if the dump ends here.
-    """
+    """The module as far as it was read."""
 
     def __init__(self) -> None:
-        self.shapes = ShapeTable()
-        self.tables: dict[str, dict[int, str]] = {}
+        self.shapes = ShapeTable()  #: the types of the dump.
+        self.tables: dict[str, dict[int, str]] = {}  #: the source tables by name.
         self.name: str | None = None
-        self.is_begun = False
+        self.is_begun = False  #: whether there is anything to return if the dump ends here.
         self.attribute_text = ""
         self.program_shape: HloProgramShape | None = None
         self.computations: list[HloComputation] = []
         self.warnings: list[str] = []
+        #: instructions whose attributes are kept as text: the line, and what is wrong.
         self.faults: list[tuple[int, str]] = []
         self.scope = ModuleScope()
         self.bare = _OpenComputation(self.scope, "", False, "", 0)

@@ -68,11 +68,9 @@ class SourceTables:
     """The tables ``FileNames``, ``FunctionNames``, ``FileLocations`` and ``StackFrames`` of a dump.
 
     Each maps the number of a row to its text.
-
-    Attributes:
-        tables: for each table by name, the text of each row by its number.
     """
 
+    #: for each table by name, the text of each row by its number.
     tables: Mapping[str, Mapping[int, str]]
 
     def locate(self, frame: int) -> tuple[str | None, int | None, str | None]:
@@ -119,24 +117,17 @@ def row_of(scan: Scanner) -> tuple[int, str]:
 class HloMetadata:
     """The origin of an instruction in the user's program; None for what the dump leaves out.
 
-    Attributes:
-        op_name: the path of traced functions, such as ``jit(f)/while/body/add``.
-        op_type: the operation of the framework.
-        source_file: the user's file.
-        source_line: the line there, from 1.
-        source_function: the function around it; only dumps with stack frames name it.
-        stack_frame_id: the row of the dump's table ``StackFrames``.
-
     >>> HloMetadata(op_name="jit(f)/add", source_file="model.py", source_line=7).source
     'model.py:7'
     """
 
-    op_name: str | None = None
-    op_type: str | None = None
-    source_file: str | None = None
-    source_line: int | None = None
+    op_name: str | None = None  #: the path of traced functions, such as ``jit(f)/while/body/add``.
+    op_type: str | None = None  #: the operation of the framework.
+    source_file: str | None = None  #: the user's file.
+    source_line: int | None = None  #: the line there, from 1.
+    #: the function around it; only dumps with stack frames name it.
     source_function: str | None = None
-    stack_frame_id: int | None = None
+    stack_frame_id: int | None = None  #: the row of the dump's table ``StackFrames``.
 
     @property
     def source(self) -> str | None:
@@ -186,19 +177,6 @@ class Scope:
 class HloInstruction(Displayed):
     """An instruction: ``%add.1 = f32[8]{0} add(%a, %b), metadata={op_name="x"}``.
 
-    Attributes:
-        name: its name, without %.
-        opcode: its operation as the dump writes it, such as ``fusion`` or ``copy-start``.
-        shape: type and layout of its result; a tuple for several results.
-        operand_names: its operands by name, without %.
-        operand_shapes: the type of each operand if the dump repeats it at the use, else None;
-            empty if the dump repeats none.
-        literal: the text in the parentheses instead of operands: the value of a ``constant``
-            (``{...}`` if it is longer than 1,024 characters), the number of a ``parameter``.
-        attribute_text: the text after the operands, as it is written.
-        is_root: whether it is marked as the result of its computation.
-        line: its line in the dump, from 1; equality ignores it.
-
     >>> import morello_layouts as ml
     >>> module = ml.read_hlo("%add.1 = f32[8,3]{1,0} add(%a, f32[8,3]{0,1} %b), index=0")
     >>> i = module.instruction("add.1")
@@ -208,14 +186,19 @@ class HloInstruction(Displayed):
     %add.1 = f32[8,3]{1,0} add(%a, f32[8,3]{0,1} %b), index=0
     """
 
-    name: str
-    opcode: str
-    shape: XlaValue
-    operand_names: tuple[str, ...] = ()
+    name: str  #: its name, without %.
+    opcode: str  #: its operation as the dump writes it, such as ``fusion`` or ``copy-start``.
+    shape: XlaValue  #: type and layout of its result; a tuple for several results.
+    operand_names: tuple[str, ...] = ()  #: its operands by name, without %.
+    #: the type of each operand if the dump repeats it at the use, else None; empty if the dump
+    #: repeats none.
     operand_shapes: tuple[XlaValue | None, ...] = ()
+    #: the text in the parentheses instead of operands: the value of a ``constant`` (``{...}`` if it
+    #: is longer than 1,024 characters), the number of a ``parameter``.
     literal: str | None = None
-    attribute_text: str = ""
-    is_root: bool = False
+    attribute_text: str = ""  #: the text after the operands, as it is written.
+    is_root: bool = False  #: whether it is marked as the result of its computation.
+    #: its line in the dump, from 1; equality ignores it.
     line: int = field(default=0, compare=False)
     _scope: Scope | None = field(default=None, compare=False)
 
@@ -284,15 +267,6 @@ class HloInstruction(Displayed):
 class HloComputation(Displayed):
     r"""A computation: the entry of a module, or one that an instruction calls.
 
-    Attributes:
-        name: its name, without %; empty for instructions outside of a computation.
-        instructions: in the order of the text; a scheduled module runs them in this order.
-        is_entry: whether the program begins here.
-        signature: parameters and result as the dump writes them, such as
-            ``(a: f32[8]) -> f32[8]``; empty if the dump leaves them out.
-        attribute_text: the text after its closing brace, such as ``execution_thread="host"``.
-        line: the line of the dump on which it begins, from 1; equality ignores it.
-
     >>> import morello_layouts as ml
     >>> module = ml.read_hlo("ENTRY %main (a: f32[8]) -> f32[8] {\n"
     ...                      "  %a = f32[8]{0} parameter(0)\n"
@@ -302,11 +276,16 @@ class HloComputation(Displayed):
     True
     """
 
-    name: str
+    name: str  #: its name, without %; empty for instructions outside of a computation.
+    #: in the order of the text; a scheduled module runs them in this order.
     instructions: tuple[HloInstruction, ...] = ()
-    is_entry: bool = False
+    is_entry: bool = False  #: whether the program begins here.
+    #: parameters and result as the dump writes them, such as ``(a: f32[8]) -> f32[8]``; empty if
+    #: the dump leaves them out.
     signature: str = ""
+    #: the text after its closing brace, such as ``execution_thread="host"``.
     attribute_text: str = ""
+    #: the line of the dump on which it begins, from 1; equality ignores it.
     line: int = field(default=0, compare=False)
     _scope: Scope | None = field(default=None, compare=False)
 
@@ -388,18 +367,14 @@ class HloComputation(Displayed):
 class HloProgramShape:
     """Types and layouts of a program's parameters and result.
 
-    Attributes:
-        parameters: type and layout of each parameter.
-        result: type and layout of the result.
-
     >>> import morello_layouts as ml
     >>> text = "HloModule m, entry_computation_layout={(f32[8]{0}, s32[])->f32[8]{0}}"
     >>> print(ml.read_hlo(text).entry_computation_layout)
     (f32[8]{0}, s32[])->f32[8]{0}
     """
 
-    parameters: tuple[XlaValue, ...]
-    result: XlaValue
+    parameters: tuple[XlaValue, ...]  #: type and layout of each parameter.
+    result: XlaValue  #: type and layout of the result.
 
     def __str__(self) -> str:
         return f"({', '.join(map(str, self.parameters))})->{self.result}"
@@ -409,17 +384,6 @@ class HloProgramShape:
 class HloModule(Displayed):
     """A program as the compiler prints it: computations, one of which is the entry.
 
-    Attributes:
-        name: its name; empty for a part of a dump.
-        computations: in the order of the text. A computation without a name holds the instructions
-            outside of computations.
-        attribute_text: the rest of the line ``HloModule``, as it is written.
-        entry_computation_layout: types and layouts of parameters and result; None if the line
-            ``HloModule`` leaves them out.
-        source_tables: the tables that metadata refers to; None without tables.
-        warnings: problems that a reader should know of, such as that the text ends early.
-        distinct_shapes: the number of types of different text; each was read once.
-
     >>> import morello_layouts as ml
     >>> module = ml.read_hlo("add.9 = bf16[8,1,1280,16384]{3,2,0,1:T(8,128)(2,1)} add(x.1, y.2)")
     >>> module
@@ -428,12 +392,18 @@ class HloModule(Displayed):
     335544320
     """
 
-    name: str
+    name: str  #: its name; empty for a part of a dump.
+    #: in the order of the text. A computation without a name holds the instructions outside of
+    #: computations.
     computations: tuple[HloComputation, ...] = ()
-    attribute_text: str = ""
+    attribute_text: str = ""  #: the rest of the line ``HloModule``, as it is written.
+    #: types and layouts of parameters and result; None if the line ``HloModule`` leaves them out.
     entry_computation_layout: HloProgramShape | None = None
+    #: the tables that metadata refers to; None without tables.
     source_tables: SourceTables | None = field(default=None, hash=False)
+    #: problems that a reader should know of, such as that the text ends early.
     warnings: tuple[str, ...] = ()
+    #: the number of types of different text; each was read once.
     distinct_shapes: int = field(default=0, compare=False)
 
     @property

@@ -67,17 +67,11 @@ _DUMP: Final = "set XLA_FLAGS=--xla_dump_to=DIR and give DIR/*after_optimization
 
 
 class TextKind(NamedTuple):
-    """A kind of text that compilers write.
+    """A kind of text that compilers write."""
 
-    Attributes:
-        begins: what its first line begins with.
-        name: what it is.
-        fix: how to get to a report.
-    """
-
-    begins: re.Pattern[str]
-    name: str
-    fix: str
+    begins: re.Pattern[str]  #: what its first line begins with.
+    name: str  #: what it is.
+    fix: str  #: how to get to a report.
 
 
 def _kind(begins: str, name: str, fix: str) -> TextKind:

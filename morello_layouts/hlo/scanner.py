@@ -107,15 +107,11 @@ _FIX: Final = 'write for example %add.1 = f32[8]{0} add(%a, %b), metadata={op_na
 
 
 class Incomplete(LayoutError):  # noqa: N818  (a state that the reader turns into an error)
-    """The text ends inside a statement; the next line may continue it.
-
-    Attributes:
-        position: the beginning of the part without an end.
-    """
+    """The text ends inside a statement; the next line may continue it."""
 
     def __init__(self, what: str, position: int) -> None:
         super().__init__(what, "the text ends here", "give the whole of it")
-        self.position = position
+        self.position = position  #: the beginning of the part without an end.
 
 
 class Scanner:

@@ -36,12 +36,9 @@ class HloTree(Displayed):
         inner
           p = parameter(0)  f32[8]{0}
           ROOT n = negate(p)  f32[8]{0}
-
-    Attributes:
-        module: the program.
     """
 
-    module: HloModule
+    module: HloModule  #: the program.
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the tree; a computation that was shown is named again, no more."""

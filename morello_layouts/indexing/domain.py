@@ -26,17 +26,13 @@ class EmptyDomainError(Exception):
 
 
 class Domain:
-    """Bounds of variables, and constraints, while they are made tighter.
-
-    Attributes:
-        bounds: the smallest and largest value of each variable.
-        constraints: an interval for each constrained expression.
-    """
+    """Bounds of variables, and constraints, while they are made tighter."""
 
     def __init__(
         self, bounds: Mapping[str, tuple[int, int]], constraints: Iterable[Constraint] = ()
     ) -> None:
-        self.bounds = dict(bounds)
+        self.bounds = dict(bounds)  #: the smallest and largest value of each variable.
+        #: an interval for each constrained expression.
         self.constraints: dict[Expr, tuple[int, int]] = {}
         self.is_changed = False
         if any(hi < lo for lo, hi in bounds.values()):

@@ -24,17 +24,13 @@ Expr: TypeAlias = "int | str | Op"
 class Op:
     """An operation: ``+`` of two parts or more, and ``* floordiv ceildiv mod min max`` of two.
 
-    Attributes:
-        kind: the operation.
-        parts: its operands.
-        depth: the nesting of operations, from 1.
-
     Raises:
         UnsupportedError: if operations nest too deep.
     """
 
-    kind: str
-    parts: tuple[Expr, ...]
+    kind: str  #: the operation.
+    parts: tuple[Expr, ...]  #: its operands.
+    #: the nesting of operations, from 1.
     depth: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -383,15 +379,11 @@ def parse_expression(text: str, names: Mapping[str, str]) -> Expr:
 
 
 class Reader:
-    """Read expressions.
-
-    Attributes:
-        source: the text.
-        inner: the inner name of each variable, by its name in the text.
-    """
+    """Read expressions."""
 
     def __init__(self, text: str) -> None:
-        self.source = Source(text, SYNTAX)
+        self.source = Source(text, SYNTAX)  #: the text.
+        #: the inner name of each variable, by its name in the text.
         self.inner: dict[str, str] = {}
         self._depth = 0
 

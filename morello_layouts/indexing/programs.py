@@ -23,23 +23,15 @@ _CALLS: Final = ("fusion", "call")
 
 @dataclass(frozen=True, repr=False)
 class OperandRead(Displayed):
-    """One way in which an instruction reads an operand.
-
-    Attributes:
-        operand: the operand's name.
-        number: its number among the operands.
-        map: from the index in the result to the index in the operand.
-        operand_type: the operand's type; None if it is not an array of known type.
-        result_type: the type of the result.
-    """
+    """One way in which an instruction reads an operand."""
 
     json_keys: ClassVar = ("operand", "number", "map", "offset", "from_offset", "sources")
 
-    operand: str
-    number: int
-    map: IndexingMap
-    operand_type: XlaShape | None
-    result_type: XlaShape
+    operand: str  #: the operand's name.
+    number: int  #: its number among the operands.
+    map: IndexingMap  #: from the index in the result to the index in the operand.
+    operand_type: XlaShape | None  #: the operand's type; None if it is not an array of known type.
+    result_type: XlaShape  #: the type of the result.
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -82,13 +74,6 @@ class OperandRead(Displayed):
 class InstructionIndexing(Displayed):
     """Which elements of its operands each element of an instruction's result reads.
 
-    Attributes:
-        instruction: the instruction's name.
-        output: the number of the result, for an instruction with several.
-        result_type: the type of that result.
-        reads: the ways in which operands are read; an operand may be read in several.
-        unknown: operands of which something is not known, with the reason.
-
     >>> from morello_layouts import indexing_map, read_hlo
     >>> text = '''HloModule m
     ... f { p = f32[8,4] parameter(0)
@@ -103,10 +88,12 @@ class InstructionIndexing(Displayed):
 
     json_keys: ClassVar = ("instruction", "output", "result_type", "reads", "unknown")
 
-    instruction: str
-    output: int
-    result_type: XlaShape
+    instruction: str  #: the instruction's name.
+    output: int  #: the number of the result, for an instruction with several.
+    result_type: XlaShape  #: the type of that result.
+    #: the ways in which operands are read; an operand may be read in several.
     reads: tuple[OperandRead, ...]
+    #: operands of which something is not known, with the reason.
     unknown: tuple[tuple[str, str], ...] = ()
 
     def __getitem__(self, operand: str | int) -> tuple[IndexingMap, ...]:

@@ -44,32 +44,21 @@ KINDS: Final = ("d", "s", "rt")
 
 
 class Read(NamedTuple):
-    """Where a run-time value comes from: an element of an instruction's result.
+    """Where a run-time value comes from: an element of an instruction's result."""
 
-    Attributes:
-        instruction: its name.
-        at: the element's index there, over the map's variables.
-    """
-
-    instruction: str
-    at: tuple[Expr, ...]
+    instruction: str  #: its name.
+    at: tuple[Expr, ...]  #: the element's index there, over the map's variables.
 
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable of an indexing map, with its smallest and largest value.
+    """A variable of an indexing map, with its smallest and largest value."""
 
-    Attributes:
-        lo: its smallest value.
-        hi: its largest value.
-        name: the name that the user gave it; empty for d0, s0, rt0.
-        source: where a run-time value comes from; None if it is not known.
-    """
-
-    lo: int
-    hi: int
+    lo: int  #: its smallest value.
+    hi: int  #: its largest value.
+    #: the name that the user gave it; empty for d0, s0, rt0.
     name: str = field(default="", compare=False)
-    source: Read | None = None
+    source: Read | None = None  #: where a run-time value comes from; None if it is not known.
 
 
 @dataclass(frozen=True, repr=False)
@@ -78,14 +67,6 @@ class IndexingMap(Displayed):
 
     Inside, the variables are ``d0, d1, …``, ``s0, s1, …`` and ``rt0, rt1, …``; names that the user
     gave are put on in the text. Equality ignores names.
-
-    Attributes:
-        dims: the dimensions of the array that the map starts from.
-        ranges: for one index of it, each value of these is read.
-        runtimes: what is known when the program runs.
-        results: the index in the other array.
-        constraints: further conditions on the variables.
-        is_known_empty: whether no point satisfies the conditions.
 
     >>> from morello_layouts import indexing_map
     >>> rows = indexing_map("(d0)[s0] -> (d0, s0), domain: d0 in [0, 3], s0 in [0, 7]")
@@ -96,12 +77,12 @@ class IndexingMap(Displayed):
     (21,)
     """
 
-    dims: tuple[Variable, ...]
-    ranges: tuple[Variable, ...] = ()
-    runtimes: tuple[Variable, ...] = ()
-    results: tuple[Expr, ...] = ()
-    constraints: tuple[Constraint, ...] = ()
-    is_known_empty: bool = False
+    dims: tuple[Variable, ...]  #: the dimensions of the array that the map starts from.
+    ranges: tuple[Variable, ...] = ()  #: for one index of it, each value of these is read.
+    runtimes: tuple[Variable, ...] = ()  #: what is known when the program runs.
+    results: tuple[Expr, ...] = ()  #: the index in the other array.
+    constraints: tuple[Constraint, ...] = ()  #: further conditions on the variables.
+    is_known_empty: bool = False  #: whether no point satisfies the conditions.
 
     @staticmethod
     def of(

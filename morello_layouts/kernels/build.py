@@ -49,23 +49,16 @@ class RawFunction:
     """A kernel as a function of target and source, arrays or their addresses.
 
     It checks the width and the number of an array's items, and of an address nothing.
-
-    Attributes:
-        entry: the function in C.
-        given: its first argument, sizes and fill in bytes; None if it has none.
-        phases: for each phase of a kernel that is shared among threads, whether threads are worth
-            it; None if the kernel is not shared.
-        threads: the most threads of a call.
-        items: the number of items of target and source.
-        itemsize: bytes of an item.
     """
 
-    entry: Callable[..., object]
-    given: bytes | None
+    entry: Callable[..., object]  #: the function in C.
+    given: bytes | None  #: its first argument, sizes and fill in bytes; None if it has none.
+    #: for each phase of a kernel that is shared among threads, whether threads are worth it; None
+    #: if the kernel is not shared.
     phases: tuple[bool, ...] | None
-    threads: int
-    items: tuple[int, int]
-    itemsize: int
+    threads: int  #: the most threads of a call.
+    items: tuple[int, int]  #: the number of items of target and source.
+    itemsize: int  #: bytes of an item.
 
     def __call__(self, target: Any, source: Any) -> None:
         """Move the source to the target; C runs without Python's lock."""
@@ -105,23 +98,15 @@ def _address(name: str, given: Any, items: int, itemsize: int) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class BuiltKernel:
-    """A kernel that was built.
+    """A kernel that was built."""
 
-    Attributes:
-        text: the kernel in C.
-        command: the compiler's command; None without a compiler.
-        extra: the arguments of a call after the buffers.
-        phases: for each phase, whether threads are worth it; see :class:`CallArguments`.
-        spans: items of the source and of the target.
-        entry: the function in C; None without a compiler.
-    """
-
-    text: str
-    command: tuple[str, ...] | None
-    extra: CallArguments
+    text: str  #: the kernel in C.
+    command: tuple[str, ...] | None  #: the compiler's command; None without a compiler.
+    extra: CallArguments  #: the arguments of a call after the buffers.
+    #: for each phase, whether threads are worth it; see :class:`CallArguments`.
     phases: tuple[bool, ...]
-    spans: tuple[Int, Int]
-    entry: Callable[..., object] | None
+    spans: tuple[Int, Int]  #: items of the source and of the target.
+    entry: Callable[..., object] | None  #: the function in C; None without a compiler.
 
     @property
     def by(self) -> str:

@@ -420,16 +420,12 @@ def _lines_ahead(nest: Nest) -> list[Int]:
 class IndexText:
     """An expression of unsigned integers in C, or with ``//`` as division in Python.
 
-    Attributes:
-        text: the expression.
-        number: the text of a number in C; None for Python.
-
     >>> str(IndexText("d0", str) // 8 * 128 + IndexText("d0", str) % 8)
     '(d0 / 8 * 128 + d0 % 8)'
     """
 
-    text: str
-    number: Callable[[Int], str] | None = None
+    text: str  #: the expression.
+    number: Callable[[Int], str] | None = None  #: the text of a number in C; None for Python.
 
     def _with(self, sign: str, other: IndexText | Int) -> IndexText:
         if isinstance(other, IndexText):

@@ -73,20 +73,14 @@ _ABOUT: Final = {
 
 
 class Helper(NamedTuple):
-    """A function in C that moves one block in registers.
+    """A function in C that moves one block in registers."""
 
-    Attributes:
-        kind: ``"near"`` is a transposition without a staging buffer, ``"across"`` a vector of it,
-            ``"turn"`` one to a target beyond the caches, ``"tile"`` 64 by 64 bytes of either.
-        element: bytes of an element.
-        rows: rows that are interleaved; of a transposition those of 16 bytes.
-        width: bytes of a vector.
-    """
-
+    #: ``"near"`` is a transposition without a staging buffer, ``"across"`` a vector of it,
+    #: ``"turn"`` one to a target beyond the caches, ``"tile"`` 64 by 64 bytes of either.
     kind: Literal["zip", "unzip", "transpose", "across", "tile", "near", "turn"]
-    element: int
-    rows: int
-    width: int
+    element: int  #: bytes of an element.
+    rows: int  #: rows that are interleaved; of a transposition those of 16 bytes.
+    width: int  #: bytes of a vector.
 
     @property
     def name(self) -> str:

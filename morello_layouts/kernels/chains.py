@@ -34,16 +34,11 @@ class Jump:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """An offset as a sum of functions of one coordinate each, as jumps.
+    """An offset as a sum of functions of one coordinate each, as jumps."""
 
-    Attributes:
-        sizes: the size of each dimension.
-        jumps: for each dimension the jumps whose sum is its part.
-        start: the offset at the coordinate 0, but for jumps with a phase, which add 0 there.
-    """
-
-    sizes: tuple[Int, ...]
-    jumps: tuple[tuple[Jump, ...], ...]
+    sizes: tuple[Int, ...]  #: the size of each dimension.
+    jumps: tuple[tuple[Jump, ...], ...]  #: for each dimension the jumps whose sum is its part.
+    #: the offset at the coordinate 0, but for jumps with a phase, which add 0 there.
     start: Int = 0
 
 

@@ -32,27 +32,17 @@ _LEAST_ALIGNED: Final = 1 << 18
 
 @dataclass(frozen=True, slots=True, repr=False)
 class BuiltRelayout(Displayed):
-    """The attributes of every compiled relayout.
+    """The attributes of every compiled relayout."""
 
-    Attributes:
-        source: the recipe of the buffer that is read.
-        target: the recipe of the buffer that is written.
-        dtype: the type of an item.
-        fill: the bytes of an item of padding; None leaves padding as it is.
-        threads: the most threads that share the work; a small target is the work of one.
-        text: the kernel in C, as Python calls it: the bytes of padding are an argument.
-        by: the compiler's command, or ``"NumPy"`` without a compiler.
-        function: the built function of target and source, arrays or addresses, without the checks
-            of a call; an array must have the items' width and number. None without a compiler.
-    """
-
-    source: Recipe
-    target: Recipe
-    dtype: np.dtype[Any]
-    fill: bytes | None
-    threads: int
-    text: str
-    by: str
+    source: Recipe  #: the recipe of the buffer that is read.
+    target: Recipe  #: the recipe of the buffer that is written.
+    dtype: np.dtype[Any]  #: the type of an item.
+    fill: bytes | None  #: the bytes of an item of padding; None leaves padding as it is.
+    threads: int  #: the most threads that share the work; a small target is the work of one.
+    text: str  #: the kernel in C, as Python calls it: the bytes of padding are an argument.
+    by: str  #: the compiler's command, or ``"NumPy"`` without a compiler.
+    #: the built function of target and source, arrays or addresses, without the checks of a call;
+    #: an array must have the items' width and number. None without a compiler.
     function: Callable[..., object] | None = field(compare=False)
 
     def __str__(self) -> str:
@@ -145,9 +135,6 @@ class SizedRelayout(BuiltRelayout):
     Its attributes are those of :class:`BuiltRelayout`, and one more. ``function`` takes the sizes
     after the addresses, in the order of ``names``.
 
-    Attributes:
-        assumptions: the assumptions on the sizes, which each call checks.
-
     >>> from morello_layouts import relayout
     >>> f = relayout("u8[M,N]{1,0}", "u8[M,N]{1,0:T(2,2)}").compile()
     >>> f([1, 2, 3, 4, 5, 6], M=2, N=3)
@@ -156,7 +143,7 @@ class SizedRelayout(BuiltRelayout):
     array([1, 2, 3, 4], dtype=uint8)
     """
 
-    assumptions: tuple[Assumption, ...]
+    assumptions: tuple[Assumption, ...]  #: the assumptions on the sizes, which each call checks.
     _build: BuiltKernel = field(repr=False, compare=False)
     _kept: dict[tuple[int | None, ...], CompiledRelayout] = field(
         default_factory=dict, repr=False, compare=False

@@ -21,23 +21,18 @@ _TYPICAL: Final = 1000
 class DerivedCount(str):
     """A count of at least 0 that is not a polynomial in the sizes.
 
-    Attributes:
-        kind: ``"/"`` a // b, ``"%"`` a mod b, ``">"`` 1 if a > b and else 0, ``"<"`` a if a < b and
-            else 0, ``">="`` 1 if a >= b and else 0.
-        of: a.
-        by: b.
-        most: the largest value, None if there is none.
-
     >>> full = DerivedCount("/", SizeExpr.named("N"), 8)
     >>> full, full.value({"N": 20})
     ('(N / 8)', 2)
     """
 
     __slots__ = ("by", "kind", "most", "of")
+    #: ``"/"`` a // b, ``"%"`` a mod b, ``">"`` 1 if a > b and else 0, ``"<"`` a if a < b and else
+    #: 0, ``">="`` 1 if a >= b and else 0.
     kind: Kind
-    of: SizeExpr
-    by: int
-    most: int | None
+    of: SizeExpr  #: a.
+    by: int  #: b.
+    most: int | None  #: the largest value, None if there is none.
 
     def __new__(cls, kind: Kind, of: SizeExpr, by: int) -> DerivedCount:
         """Make the name of the count: two counts are equal if their names are."""
@@ -181,19 +176,16 @@ class Clamp:
 class LoopAxis:
     """An axis of a domain, which becomes a loop: its count, and its stride in either buffer.
 
-    Attributes:
-        count: the number of steps; of a clamped axis, the number of items until it is strip-mined.
-        source, target: the strides of a step; of an item if the axis is clamped.
-        clamp: the positions of steps of several items that may overlap.
-
     >>> LoopAxis(8, source=4, target=32)
     LoopAxis(count=8, source=4, target=32, clamp=None)
     """
 
+    #: the number of steps; of a clamped axis, the number of items until it is strip-mined.
     count: Int
+    #: the strides of a step; of an item if the axis is clamped.
     source: Int
     target: Int
-    clamp: Clamp | None = None
+    clamp: Clamp | None = None  #: the positions of steps of several items that may overlap.
 
 
 @dataclass(frozen=True, slots=True)

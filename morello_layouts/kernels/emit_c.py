@@ -37,19 +37,12 @@ from morello_layouts.kernels.walks import Walk, walk_of
 
 @dataclass(frozen=True, slots=True)
 class DirectTransposition:
-    """A whole kernel of symbolic sizes that is one transposition without a staging buffer.
+    """A whole kernel of symbolic sizes that is one transposition without a staging buffer."""
 
-    Attributes:
-        element: bytes of an element.
-        x: the axis that is dense in the source.
-        y: the axis that is dense in the target.
-        outer: all other axes.
-    """
-
-    element: int
-    x: LoopAxis
-    y: LoopAxis
-    outer: tuple[LoopAxis, ...]
+    element: int  #: bytes of an element.
+    x: LoopAxis  #: the axis that is dense in the source.
+    y: LoopAxis  #: the axis that is dense in the target.
+    outer: tuple[LoopAxis, ...]  #: all other axes.
 
     @property
     def helpers(self) -> list[Helper]:
@@ -103,16 +96,11 @@ target. A start at a multiple of 64 bytes saves the parts of lines at its ends."
 
 @dataclass(frozen=True, slots=True)
 class CFile:
-    """A kernel in parts, so that several kernels can share one file.
+    """A kernel in parts, so that several kernels can share one file."""
 
-    Attributes:
-        helpers: the helpers that it calls.
-        function: the functions of its own.
-        phases: for each phase of :class:`CallArguments`, whether threads are worth it.
-    """
-
-    helpers: tuple[Helper, ...]
-    function: str
+    helpers: tuple[Helper, ...]  #: the helpers that it calls.
+    function: str  #: the functions of its own.
+    #: for each phase of :class:`CallArguments`, whether threads are worth it.
     phases: tuple[bool, ...] = (False,)
 
     def __str__(self) -> str:
@@ -129,17 +117,12 @@ def join(files: Sequence[CFile]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CallArguments:
-    """The arguments of a kernel's function after the buffers.
+    """The arguments of a kernel's function after the buffers."""
 
-    Attributes:
-        sizes: the names of symbolic sizes.
-        fill: whether the bytes of an item of padding are an argument.
-        share: whether a call does one share of the work, ``part`` of ``parts``, of one ``phase``.
-            Calls of one phase may run at once, those of different phases may not.
-    """
-
-    sizes: tuple[str, ...] = ()
-    fill: bool = False
+    sizes: tuple[str, ...] = ()  #: the names of symbolic sizes.
+    fill: bool = False  #: whether the bytes of an item of padding are an argument.
+    #: whether a call does one share of the work, ``part`` of ``parts``, of one ``phase``. Calls of
+    #: one phase may run at once, those of different phases may not.
     share: bool = False
 
     @property

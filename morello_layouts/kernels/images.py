@@ -97,19 +97,13 @@ def _runs(micro: MicroKernel) -> tuple[int | None, Levels]:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """The geometry of an image.
+    """The geometry of an image."""
 
-    Attributes:
-        fill: the nest that fills it, which starts at its first byte.
-        run: bytes of a run of the target.
-        runs: pairs (count, stride in the target, stride in the image): where the runs lie.
-        size: bytes at most.
-    """
-
-    fill: Nest
-    run: Int
+    fill: Nest  #: the nest that fills it, which starts at its first byte.
+    run: Int  #: bytes of a run of the target.
+    #: pairs (count, stride in the target, stride in the image): where the runs lie.
     runs: tuple[tuple[Int, Int, int], ...]
-    size: int
+    size: int  #: bytes at most.
 
 
 def image_of(nest: Nest) -> Image:

@@ -42,19 +42,12 @@ class FillRun:
 
 @dataclass(frozen=True, slots=True)
 class Interleave:
-    """Interleave the elements of ``rows`` rows of ``width`` bytes into one run.
+    """Interleave the elements of ``rows`` rows of ``width`` bytes into one run."""
 
-    Attributes:
-        element: bytes of an element.
-        rows: the number of rows, 2 to 8 or 16.
-        width: bytes of each row, 16, 32 or 64.
-        source: the addresses of the rows.
-    """
-
-    element: int
-    rows: int
-    width: int
-    source: Levels
+    element: int  #: bytes of an element.
+    rows: int  #: the number of rows, 2 to 8 or 16.
+    width: int  #: bytes of each row, 16, 32 or 64.
+    source: Levels  #: the addresses of the rows.
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,24 +67,16 @@ class Transposition:
     Rows that lie a power of two apart evict one another from the caches. They are first copied side
     by side to a staging buffer. Then registers transpose the block, 16 bytes of ``width / element``
     rows at a time. A direct transposition does without the staging buffer.
-
-    Attributes:
-        element: bytes of an element, at most 8.
-        width: bytes of a vector in the target, 16, 32 or 64.
-        source: the addresses of the rows of the source, a multiple of width / element rows.
-        target: the addresses of the rows of the target, a multiple of 16 / element rows.
-        prefetch_distance: bytes in the source from this block to the next one.
-        direct: whether a block goes without a staging buffer; each side then has one level.
-        ahead: whether a direct one loads lines of the target ahead.
     """
 
-    element: int
-    width: int
-    source: Levels
-    target: Levels
-    prefetch_distance: Int = 0
+    element: int  #: bytes of an element, at most 8.
+    width: int  #: bytes of a vector in the target, 16, 32 or 64.
+    source: Levels  #: the addresses of the rows of the source, a multiple of width / element rows.
+    target: Levels  #: the addresses of the rows of the target, a multiple of 16 / element rows.
+    prefetch_distance: Int = 0  #: bytes in the source from this block to the next one.
+    #: whether a block goes without a staging buffer; each side then has one level.
     direct: bool = False
-    ahead: bool = False
+    ahead: bool = False  #: whether a direct one loads lines of the target ahead.
 
     @property
     def rows(self) -> int:
@@ -114,17 +99,12 @@ class Transposition:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Transpose rows of any number and length to a target beyond the caches, as whole lines.
+    """Transpose rows of any number and length to a target beyond the caches, as whole lines."""
 
-    Attributes:
-        element: bytes of an element, at most 8.
-        source: the addresses of the rows of the source, which are the columns of the target.
-        target: the addresses of the rows of the target.
-    """
-
-    element: int
+    element: int  #: bytes of an element, at most 8.
+    #: the addresses of the rows of the source, which are the columns of the target.
     source: tuple[tuple[Int, Int], ...]
-    target: tuple[tuple[Int, Int], ...]
+    target: tuple[tuple[Int, Int], ...]  #: the addresses of the rows of the target.
 
     @property
     def rows(self) -> Int:
@@ -171,27 +151,22 @@ MOST_LEVELS: Final = 3  # as many as the helpers in C take
 
 @dataclass(frozen=True, slots=True)
 class Nest:
-    """Loops around one micro-kernel.
+    """Loops around one micro-kernel."""
 
-    Attributes:
-        source, target: the offsets at which it starts, in bytes.
-        loops: from the outermost to the innermost, strides in bytes.
-        micro: the micro-kernel in the innermost loop.
-        domain: the number of its iteration domain. Nests of one domain may write a place twice.
-            None if no other nest writes to its places.
-        prefetch: bytes of the source that are first copied to a prefetch buffer; 0 for none. If
-            only the call knows how many, they are copied if they are at most ``MOST_PREFETCHED``.
-        image: bytes of the image, a buffer that collects long runs of the target; 0 for none.
-        inner_loops: how many of the innermost loops read the prefetch buffer, or fill the image.
-    """
-
+    #: the offsets at which it starts, in bytes.
     source: Int
     target: Int
-    loops: tuple[LoopAxis, ...]
-    micro: MicroKernel
+    loops: tuple[LoopAxis, ...]  #: from the outermost to the innermost, strides in bytes.
+    micro: MicroKernel  #: the micro-kernel in the innermost loop.
+    #: the number of its iteration domain. Nests of one domain may write a place twice. None if no
+    #: other nest writes to its places.
     domain: int | None = None
+    #: bytes of the source that are first copied to a prefetch buffer; 0 for none. If only the call
+    #: knows how many, they are copied if they are at most ``MOST_PREFETCHED``.
     prefetch: Int = 0
+    #: bytes of the image, a buffer that collects long runs of the target; 0 for none.
     image: int = 0
+    #: how many of the innermost loops read the prefetch buffer, or fill the image.
     inner_loops: int = 0
 
 
@@ -281,15 +256,10 @@ def _bytes_per_step(micro: MicroKernel) -> int:
 
 @dataclass(frozen=True, slots=True)
 class FusedLoop:
-    """A loop that several nests share.
+    """A loop that several nests share."""
 
-    Attributes:
-        axis: the loop.
-        body: the nests in it, in this order.
-    """
-
-    axis: LoopAxis
-    body: tuple[LoopTree, ...]
+    axis: LoopAxis  #: the loop.
+    body: tuple[LoopTree, ...]  #: the nests in it, in this order.
 
 
 LoopTree: TypeAlias = "FusedLoop | Nest"

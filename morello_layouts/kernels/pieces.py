@@ -175,14 +175,10 @@ _Ranges: TypeAlias = "tuple[tuple[Int, Int], ...]"
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The slots of a target that hold elements: a box of the coordinates that its digits make up.
+    """The box of digit coordinates whose slots in a target hold elements."""
 
-    Attributes:
-        digits: the digits of the whole buffer.
-        ends: for each of their dimensions the first coordinate of the box, and the one past it.
-    """
-
-    digits: DigitChains
+    digits: DigitChains  #: the digits of the whole buffer.
+    #: for each of their dimensions the first coordinate of the box, and the one past it.
     ends: tuple[tuple[Int, Int], ...]
 
 

@@ -61,25 +61,15 @@ _STAGED_FROM: Final = 2.2
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A relayout kernel to be written.
+    """A relayout kernel to be written."""
 
-    Attributes:
-        source: the recipe of the buffer that is read.
-        target: the recipe of the buffer that is written.
-        itemsize: bytes of an element.
-        fill: the bytes of an element of padding; None leaves padding as it is.
-        name: the function's name.
-        comment: a description of the layouts for the file.
-        assumptions: the assumptions on symbolic sizes.
-    """
-
-    source: Recipe
-    target: Recipe
-    itemsize: int
-    fill: bytes | None = None
-    name: str = "relayout"
-    comment: str = ""
-    assumptions: tuple[Assumption, ...] = ()
+    source: Recipe  #: the recipe of the buffer that is read.
+    target: Recipe  #: the recipe of the buffer that is written.
+    itemsize: int  #: bytes of an element.
+    fill: bytes | None = None  #: the bytes of an element of padding; None leaves padding as it is.
+    name: str = "relayout"  #: the function's name.
+    comment: str = ""  #: a description of the layouts for the file.
+    assumptions: tuple[Assumption, ...] = ()  #: the assumptions on symbolic sizes.
 
     def __post_init__(self) -> None:
         """Make the replicas of a target dimensions, along which the source is read again."""
@@ -116,26 +106,18 @@ class Elementwise:
 
 @dataclass(frozen=True)
 class KernelPlan:
-    """The loops of a kernel: over padding, and over elements in one of three ways.
+    """The loops of a kernel: over padding, and over elements in one of three ways."""
 
-    Attributes:
-        itemsize: bytes of an element.
-        fill: the bytes of an element of padding; None leaves padding as it is.
-        fills: nests over padding.
-        nests: nests over elements.
-        staged: blocks that pass through a staging buffer, instead of ``nests``.
-        elementwise: the recipes, if no nests over common digits exist.
-        far: whether the target lies beyond the caches: runs of it are written as whole lines.
-        fills_first: whether the nests over padding may also write to places of elements.
-    """
-
-    itemsize: int
-    fill: bytes | None
-    fills: tuple[Nest, ...]
-    nests: tuple[Nest, ...]
+    itemsize: int  #: bytes of an element.
+    fill: bytes | None  #: the bytes of an element of padding; None leaves padding as it is.
+    fills: tuple[Nest, ...]  #: nests over padding.
+    nests: tuple[Nest, ...]  #: nests over elements.
+    #: blocks that pass through a staging buffer, instead of ``nests``.
     staged: tuple[StagedBlocks, ...]
-    elementwise: Elementwise | None
+    elementwise: Elementwise | None  #: the recipes, if no nests over common digits exist.
+    #: whether the target lies beyond the caches: runs of it are written as whole lines.
     far: bool = False
+    #: whether the nests over padding may also write to places of elements.
     fills_first: bool = False
 
     @property
@@ -175,16 +157,12 @@ class KernelPlan:
 
 @dataclass(frozen=True, slots=True)
 class Domains:
-    """The places of a target, in loops without bound checks.
+    """The places of a target, in loops without bound checks."""
 
-    Attributes:
-        elements: the domains of the elements; None if no loops over common digits exist.
-        padding: the domains to fill.
-        overlap: whether the padding may hold elements too, so that it is filled before.
-    """
-
+    #: the domains of the elements; None if no loops over common digits exist.
     elements: list[Domain] | None
-    padding: list[Domain]
+    padding: list[Domain]  #: the domains to fill.
+    #: whether the padding may hold elements too, so that it is filled before.
     overlap: bool = False
 
 

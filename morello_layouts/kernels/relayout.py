@@ -28,18 +28,14 @@ if TYPE_CHECKING:
 class Relayout:
     """A map from each offset of a target buffer to the source's offset of the same element.
 
-    Attributes:
-        source: the index map of the buffer that is read.
-        target: the index map of the buffer that is written.
-
     >>> from morello_layouts import relayout
     >>> r = relayout("f32[4,8]{1,0}", "f32[4,8]{1,0:T(2,4)}")
     >>> print(r, r.element_type)
     p -> 16*(p//16) + 8*((p//4)%2) + 4*((p//8)%2) + p%4 f32
     """
 
-    source: IndexMap
-    target: IndexMap
+    source: IndexMap  #: the index map of the buffer that is read.
+    target: IndexMap  #: the index map of the buffer that is written.
 
     def __post_init__(self) -> None:
         if self.source.shape != self.target.shape:

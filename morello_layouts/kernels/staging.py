@@ -31,22 +31,15 @@ _Run: TypeAlias = "tuple[Int, Int, Int]"
 
 @dataclass(frozen=True, slots=True)
 class StagedBlocks:
-    """Loops over blocks, each moved to a staging buffer and from there to the target.
+    """Loops over blocks, each moved to a staging buffer and from there to the target."""
 
-    Attributes:
-        source, target: the offsets of the first block, in bytes.
-        loops: from the outermost to the innermost, strides in bytes.
-        size: bytes of the staging buffer.
-        into: nests from a block of the source to the staging buffer.
-        out: nests from the staging buffer to a block of the target.
-    """
-
+    #: the offsets of the first block, in bytes.
     source: Int
     target: Int
-    loops: tuple[LoopAxis, ...]
-    size: int
-    into: tuple[Nest, ...]
-    out: tuple[Nest, ...]
+    loops: tuple[LoopAxis, ...]  #: from the outermost to the innermost, strides in bytes.
+    size: int  #: bytes of the staging buffer.
+    into: tuple[Nest, ...]  #: nests from a block of the source to the staging buffer.
+    out: tuple[Nest, ...]  #: nests from the staging buffer to a block of the target.
 
     @property
     def cost(self) -> float:

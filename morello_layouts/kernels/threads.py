@@ -34,15 +34,10 @@ _CHUNK: Final = 1 << 12
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Loops that belong to one phase.
+    """Loops that belong to one phase."""
 
-    Attributes:
-        tree: the loops.
-        loop: the number of the loop that threads divide, 0 for the outermost; None if one thread
-            does all.
-    """
-
-    tree: LoopTree
+    tree: LoopTree  #: the loops.
+    #: the number of the loop that threads divide, 0 for the outermost; None if one thread does all.
     loop: int | None
 
     @property

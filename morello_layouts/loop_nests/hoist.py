@@ -34,16 +34,11 @@ class Value:
 
 @dataclass
 class Hoist:
-    """The values to compute at each level: before the loops, and inside of each loop.
+    """The values to compute at each level: before the loops, and inside of each loop."""
 
-    Attributes:
-        axes: the loops in order.
-        taken: names that values cannot have.
-        values: the values at each level; level k is inside of the first k loops.
-    """
-
-    axes: Sequence[Axis]
-    taken: set[str]
+    axes: Sequence[Axis]  #: the loops in order.
+    taken: set[str]  #: names that values cannot have.
+    #: the values at each level; level k is inside of the first k loops.
     values: list[list[Value]] = field(init=False)
     _levels: dict[str, int] = field(init=False)
     _known: dict[AffineExpr, AffineExpr] = field(default_factory=dict)
@@ -145,23 +140,14 @@ _LARGEST = 2**31
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """Quotient and rest of a sum that grows by the same in each turn of a loop.
+    """Quotient and rest of a sum that grows by the same in each turn of a loop."""
 
-    Attributes:
-        quotient: the name of ``operand // divisor % modulus``; empty if nothing needs it.
-        rest: the name of ``operand % divisor``.
-        operand: the sum, over values of outer loops and the loop's variable.
-        step: by how much it grows; at least 1.
-        divisor: the divisor, above 1.
-        modulus: the modulus of the quotient, or None.
-    """
-
-    quotient: str
-    rest: str
-    operand: AffineExpr
-    step: int
-    divisor: int
-    modulus: int | None
+    quotient: str  #: the name of ``operand // divisor % modulus``; empty if nothing needs it.
+    rest: str  #: the name of ``operand % divisor``.
+    operand: AffineExpr  #: the sum, over values of outer loops and the loop's variable.
+    step: int  #: by how much it grows; at least 1.
+    divisor: int  #: the divisor, above 1.
+    modulus: int | None  #: the modulus of the quotient, or None.
 
     @property
     def digits(self) -> dict[str, Digit]:

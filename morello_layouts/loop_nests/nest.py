@@ -173,32 +173,17 @@ def _enumerated(walk: Walk, undecided: proof.Proof) -> proof.Proof:
 
 @dataclass(frozen=True)
 class Costs:
-    """Operations for one element in the innermost loop, and as the plain formulas compute them.
+    """Operations for one element in the innermost loop, and as the plain formulas compute them."""
 
-    Attributes:
-        inner: operations of the offsets in the innermost loop; a division counts twice.
-        plain: those of the simplified formulas, one for each array.
-        divisions: divisions and remainders that are left in the innermost loop.
-        plain_divisions: those of the plain formulas.
-    """
-
-    inner: int
-    plain: int
-    divisions: int
-    plain_divisions: int
+    inner: int  #: operations of the offsets in the innermost loop; a division counts twice.
+    plain: int  #: those of the simplified formulas, one for each array.
+    divisions: int  #: divisions and remainders that are left in the innermost loop.
+    plain_divisions: int  #: those of the plain formulas.
 
 
 @dataclass(frozen=True, repr=False)
 class LoopNest(Displayed):
     """A loop nest that visits each point of an iteration space once.
-
-    Attributes:
-        space: the coordinates and the arrays.
-        digits: the coordinates as digits.
-        axes: the loops, the outermost first.
-        edges: how loops over partial tiles end.
-        body: the text of the body, or empty for one by default: of two arrays whose coordinates
-            the second has all, a copy to it.
 
     >>> import morello_layouts as ml
     >>> nest = ml.loops("f32[16,256]{1,0:T(8,128)}")
@@ -206,10 +191,12 @@ class LoopNest(Displayed):
     (['d0_0', 'd1_0', 'd0_1', 'd1_1'], 4096)
     """
 
-    space: Space
-    digits: Digits
-    axes: tuple[Axis, ...]
-    edges: Edges = "bounds"
+    space: Space  #: the coordinates and the arrays.
+    digits: Digits  #: the coordinates as digits.
+    axes: tuple[Axis, ...]  #: the loops, the outermost first.
+    edges: Edges = "bounds"  #: how loops over partial tiles end.
+    #: the text of the body, or empty for one by default: of two arrays whose coordinates the second
+    #: has all, a copy to it.
     body: str = ""
 
     json_keys: ClassVar[tuple[str, ...]] = (

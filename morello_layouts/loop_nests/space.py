@@ -28,38 +28,23 @@ from morello_layouts.maps.names import renamed
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A map in a nest: the offset of an array's element at a point of the iteration space.
+    """A map in a nest: the offset of an array's element at a point of the iteration space."""
 
-    Attributes:
-        name: the name of the array.
-        over: the coordinates that the map takes, in its order.
-        form: the offset over these names, simplified.
-        source: the map as text.
-        element: the type of the array's elements, if the map tells.
-    """
-
-    name: str
-    over: tuple[str, ...]
-    form: AffineExpr
-    source: str = ""
-    element: ElementType | None = None
+    name: str  #: the name of the array.
+    over: tuple[str, ...]  #: the coordinates that the map takes, in its order.
+    form: AffineExpr  #: the offset over these names, simplified.
+    source: str = ""  #: the map as text.
+    element: ElementType | None = None  #: the type of the array's elements, if the map tells.
 
 
 @dataclass(frozen=True)
 class Space:
-    """All points of a box of named coordinates, and the arrays that are visited there.
+    """All points of a box of named coordinates, and the arrays that are visited there."""
 
-    Attributes:
-        sizes: the number of values of each coordinate, by name.
-        accesses: the arrays.
-        assumptions: the assumptions about symbolic sizes.
-        more_sizes: names of sizes that only tiles have.
-    """
-
-    sizes: Mapping[str, Int]
-    accesses: tuple[Access, ...]
-    assumptions: tuple[Assumption, ...] = ()
-    more_sizes: frozenset[str] = frozenset()
+    sizes: Mapping[str, Int]  #: the number of values of each coordinate, by name.
+    accesses: tuple[Access, ...]  #: the arrays.
+    assumptions: tuple[Assumption, ...] = ()  #: the assumptions about symbolic sizes.
+    more_sizes: frozenset[str] = frozenset()  #: names of sizes that only tiles have.
 
     @staticmethod
     def of(
@@ -118,19 +103,12 @@ def _require_different(names: Sequence[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A loop: one digit of a coordinate.
+    """A loop: one digit of a coordinate."""
 
-    Attributes:
-        name: the loop's variable.
-        coordinate: the coordinate of which it is a digit.
-        unit: what the coordinate grows by from one turn to the next.
-        size: the number of turns, in a whole tile.
-    """
-
-    name: str
-    coordinate: str
-    unit: Int
-    size: Int
+    name: str  #: the loop's variable.
+    coordinate: str  #: the coordinate of which it is a digit.
+    unit: Int  #: what the coordinate grows by from one turn to the next.
+    size: Int  #: the number of turns, in a whole tile.
 
     @property
     def variable(self) -> AffineExpr:
@@ -156,20 +134,14 @@ class Limit:
 
 @dataclass(frozen=True)
 class Digits:
-    """Coordinates as sums of axes.
+    """Coordinates as sums of axes."""
 
-    Attributes:
-        axes: the axes by name; those of a coordinate from the highest unit to the lowest.
-        forms: the offset of each array over the axes, simplified.
-        coordinates: each coordinate over the axes.
-        limits: the conditions of partial tiles.
-        tiles: the axes over the tiles that a user asked for, the outer tiles first.
-    """
-
+    #: the axes by name; those of a coordinate from the highest unit to the lowest.
     axes: Mapping[str, Axis]
-    forms: tuple[AffineExpr, ...]
-    coordinates: Mapping[str, AffineExpr]
-    limits: tuple[Limit, ...] = ()
+    forms: tuple[AffineExpr, ...]  #: the offset of each array over the axes, simplified.
+    coordinates: Mapping[str, AffineExpr]  #: each coordinate over the axes.
+    limits: tuple[Limit, ...] = ()  #: the conditions of partial tiles.
+    #: the axes over the tiles that a user asked for, the outer tiles first.
     tiles: tuple[frozenset[str], ...] = ()
 
     @staticmethod

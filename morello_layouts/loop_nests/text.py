@@ -20,50 +20,35 @@ from morello_layouts.loop_nests.tree import Block, Guard, Loop, Statement, Visit
 
 
 class Writer:
-    """A writer of nests in C; a subclass states the differences.
+    """A writer of nests in C; a subclass states the differences."""
 
-    Attributes:
-        language: the language of expressions.
-        comment: the beginning of a comment.
-        loop: the head of a loop, of its variable ``v``, ``type``, ``start`` and ``stop``.
-        end: the end of a loop, a condition and a function; empty if indentation ends them.
-        variable: the statement that names a value which changes.
-        stop: the end of a statement.
-        include: the lines before a function.
-        opening: the head of a function.
-        typed: an argument.
-        condition: the head of a condition.
-        both: the operator between conditions.
-        least: the smaller of two numbers.
-        counts: whether it has values that change.
-        vectors: the number of inner loops that are vectors.
-        parallel: an example of an index that a machine gives; empty if it gives none.
-        array: an argument for an array that is read.
-        written: that for an array that is written.
-        elements: the types of elements that the language has.
-        words: integers of some width, signed and not, for elements of other types.
-        word_bits: the bits that they may have; empty for any number.
-    """
-
-    language: ClassVar[type[ProgramLanguage]] = CLanguage
-    comment: ClassVar[str] = "//"
+    language: ClassVar[type[ProgramLanguage]] = CLanguage  #: the language of expressions.
+    comment: ClassVar[str] = "//"  #: the beginning of a comment.
+    #: the head of a loop, of its variable ``v``, ``type``, ``start`` and ``stop``.
     loop: ClassVar[str] = "for ({type} {v} = {start}; {v} < {stop}; ++{v}) {{"
+    #: the end of a loop, a condition and a function; empty if indentation ends them.
     end: ClassVar[str] = "}"
+    #: the statement that names a value which changes.
     variable: ClassVar[str] = "{type} {name} = {text};"
-    stop: ClassVar[str] = ";"
+    stop: ClassVar[str] = ";"  #: the end of a statement.
+    #: the lines before a function.
     include: ClassVar[str] = "#include <stdint.h>\n\n"
-    opening: ClassVar[str] = "static void {name}({arguments}) {{"
-    typed: ClassVar[str] = "const {type} {name}"
-    condition: ClassVar[str] = "if ({}) {{"
-    both: ClassVar[str] = " && "
-    least: ClassVar[str] = "{a} < {b} ? {a} : {b}"
-    array: ClassVar[str] = "const {type} *{name}"
-    written: ClassVar[str] = "{type} *{name}"
+    opening: ClassVar[str] = "static void {name}({arguments}) {{"  #: the head of a function.
+    typed: ClassVar[str] = "const {type} {name}"  #: an argument.
+    condition: ClassVar[str] = "if ({}) {{"  #: the head of a condition.
+    both: ClassVar[str] = " && "  #: the operator between conditions.
+    least: ClassVar[str] = "{a} < {b} ? {a} : {b}"  #: the smaller of two numbers.
+    array: ClassVar[str] = "const {type} *{name}"  #: an argument for an array that is read.
+    written: ClassVar[str] = "{type} *{name}"  #: that for an array that is written.
+    #: the types of elements that the language has.
     elements: ClassVar[Mapping[str, str]] = {"f32": "float", "f64": "double"}
+    #: integers of some width, signed and not, for elements of other types.
     words: ClassVar[tuple[str, str]] = ("int{}_t", "uint{}_t")
+    #: the bits that they may have; empty for any number.
     word_bits: ClassVar[tuple[int, ...]] = (8, 16, 32, 64)
-    counts: ClassVar[bool] = True
-    vectors: ClassVar[int] = 0
+    counts: ClassVar[bool] = True  #: whether it has values that change.
+    vectors: ClassVar[int] = 0  #: the number of inner loops that are vectors.
+    #: an example of an index that a machine gives; empty if it gives none.
     parallel: ClassVar[str] = ""
 
     def __init__(self, walk: Walk, indices: Mapping[str, str]) -> None:

@@ -19,17 +19,12 @@ Edges: TypeAlias = Literal["bounds", "guards", "peel"]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a nest computes where.
+    """What a nest computes where."""
 
-    Attributes:
-        values: the values before the loops, and inside of each.
-        results: what the body may use, over these: offsets and coordinates.
-        counters: the counters of the innermost loop.
-    """
-
-    values: tuple[tuple[Value, ...], ...]
+    values: tuple[tuple[Value, ...], ...]  #: the values before the loops, and inside of each.
+    #: what the body may use, over these: offsets and coordinates.
     results: Mapping[str, AffineExpr]
-    counters: tuple[Counter, ...]
+    counters: tuple[Counter, ...]  #: the counters of the innermost loop.
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,23 +66,14 @@ Statement: TypeAlias = "Value | Guard | Loop | Block | Visit"
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """A nest as it is printed, proved and run.
+    """A nest as it is printed, proved and run."""
 
-    Attributes:
-        space: the coordinates and arrays.
-        digits: the coordinates as digits.
-        axes: the loops, the outermost first.
-        plan: what is computed where.
-        statements: the loops, values and conditions.
-        body: the text of the body; empty for one by default.
-    """
-
-    space: Space
-    digits: Digits
-    axes: tuple[Axis, ...]
-    plan: Plan
-    statements: tuple[Statement, ...]
-    body: str = ""
+    space: Space  #: the coordinates and arrays.
+    digits: Digits  #: the coordinates as digits.
+    axes: tuple[Axis, ...]  #: the loops, the outermost first.
+    plan: Plan  #: what is computed where.
+    statements: tuple[Statement, ...]  #: the loops, values and conditions.
+    body: str = ""  #: the text of the body; empty for one by default.
 
     def visits(self, sizes: Mapping[str, int]) -> Iterator[tuple[tuple[int, ...], dict[str, int]]]:
         """Yield each coordinate that is visited, with its offset in each array."""
@@ -125,16 +111,11 @@ _ZERO: Final = AffineExpr((), 0)
 
 @dataclass(frozen=True, slots=True)
 class _Edge:
-    """What is left of a limit inside of some loops.
+    """What is left of a limit inside of some loops."""
 
-    Attributes:
-        weights: the weights of the axes of inner loops.
-        rest: their sum is below this.
-        is_last: whether a tile that is not whole is walked: then it ends before the next one.
-    """
-
-    weights: Mapping[str, Int]
-    rest: AffineExpr
+    weights: Mapping[str, Int]  #: the weights of the axes of inner loops.
+    rest: AffineExpr  #: their sum is below this.
+    #: whether a tile that is not whole is walked: then it ends before the next one.
     is_last: bool = False
 
     def inside(self, axis: Axis, at: AffineExpr) -> _Edge:

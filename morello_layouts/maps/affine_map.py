@@ -109,30 +109,23 @@ class AffineMap:
     One formula gives an offset; several give a coordinate, of another array or over axes in
     memory. The map has no recipe and no inverse.
 
-    Attributes:
-        sizes: the array's sizes; some may be symbolic.
-        given: the formulas over ``d0, d1, …``, unsimplified.
-        buffer_size: elements that the buffer spans, if the formula gives offsets and the size is
-            known.
-        size_symbols: the user's SymPy symbols of symbolic sizes, by name.
-        assumptions: the assumptions about symbolic sizes.
-        names: names of the coordinates, for each dimension; nothing means ``d0, d1, …``. They are
-            in what is printed, in SymPy expressions and in code; ``given`` and ``forms`` keep
-            ``d0, d1, …``.
-        results: names of the values in code; nothing means ``offset``, or ``x0, x1, …``.
-
     >>> from morello_layouts import from_sympy
     >>> f = from_sympy({"shape": (6, 8)}, "24*(d1//4) + 4*d0 + d1%4")
     >>> f(0, 5)
     25
     """
 
-    sizes: tuple[Int, ...]
-    given: tuple[AffineExpr, ...]
+    sizes: tuple[Int, ...]  #: the array's sizes; some may be symbolic.
+    given: tuple[AffineExpr, ...]  #: the formulas over ``d0, d1, …``, unsimplified.
+    #: elements that the buffer spans, if the formula gives offsets and the size is known.
     buffer_size: Int | None = None
+    #: the user's SymPy symbols of symbolic sizes, by name.
     size_symbols: Mapping[str, sympy.Symbol] = field(default_factory=dict, compare=False)
-    assumptions: tuple[Assumption, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()  #: the assumptions about symbolic sizes.
+    #: names of the coordinates, for each dimension; nothing means ``d0, d1, …``. They are in what
+    #: is printed, in SymPy expressions and in code; ``given`` and ``forms`` keep ``d0, d1, …``.
     names: tuple[str, ...] = ()
+    #: names of the values in code; nothing means ``offset``, or ``x0, x1, …``.
     results: tuple[str, ...] = ()
 
     def named(self, *names: str) -> AffineMap:

@@ -59,35 +59,29 @@ if TYPE_CHECKING:
 class IndexMap(Drawn):
     """The offset of each element of an array, in elements from the start of the buffer.
 
-    Attributes:
-        recipe: the pad, split, transpose, merge steps.
-        reference_form: the notation's own formula over ``d0, d1, …``, unsimplified.
-        source: the layout as text, with its shape.
-        warnings: reasons why the sizes may differ from those that a compiler reserves.
-        assumptions: the assumptions about symbolic sizes.
-        size_symbols: the user's SymPy symbols of symbolic sizes, by name.
-        element_type: name and bits of the element type; None if the layout does not say.
-        names: names of the coordinates, for each dimension; nothing means ``d0, d1, …``. They are
-            in what is printed, in SymPy expressions and in code; forms keep ``d0, d1, …``.
-        origin: the layout, sizes and assumptions as the user gave them; None for a view of a map.
-        is_part: whether the map is a view of some elements of an array: what lies beside them in
-            the buffer need not be padding.
-
     >>> from morello_layouts import index_map
     >>> m = index_map("f32[3,5]{1,0:T(2,2)}")
     >>> m.size, m.physical_coordinates(2, 3), m(2, 3), m.coordinates(17)
     (24, (1, 1, 0, 1), 17, (2, 3))
     """
 
-    recipe: Recipe
-    reference_form: AffineExpr
-    source: str = ""
+    recipe: Recipe  #: the pad, split, transpose, merge steps.
+    reference_form: AffineExpr  #: the notation's own formula over ``d0, d1, …``, unsimplified.
+    source: str = ""  #: the layout as text, with its shape.
+    #: reasons why the sizes may differ from those that a compiler reserves.
     warnings: tuple[str, ...] = ()
-    assumptions: tuple[Assumption, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()  #: the assumptions about symbolic sizes.
+    #: the user's SymPy symbols of symbolic sizes, by name.
     size_symbols: Mapping[str, sympy.Symbol] = field(default_factory=dict, compare=False)
+    #: name and bits of the element type; None if the layout does not say.
     element_type: ElementType | None = None
+    #: names of the coordinates, for each dimension; nothing means ``d0, d1, …``. They are in what
+    #: is printed, in SymPy expressions and in code; forms keep ``d0, d1, …``.
     names: tuple[str, ...] = ()
+    #: the layout, sizes and assumptions as the user gave them; None for a view of a map.
     origin: Origin | None = field(default=None, compare=False, repr=False)
+    #: whether the map is a view of some elements of an array: what lies beside them in the buffer
+    #: need not be padding.
     is_part: bool = False
 
     @staticmethod

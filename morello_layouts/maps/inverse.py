@@ -21,18 +21,6 @@ if TYPE_CHECKING:
 class Inverse:
     """Coordinates as functions of the offset ``p``, and the condition for padding.
 
-    Attributes:
-        forms: the coordinate along each dimension as an affine expression; at padding, the
-            coordinate in the padded array.
-        limits: pairs (form, n): the offset holds an element if every form is below its n. Limits
-            that always hold are left out.
-        size_symbols: the user's SymPy symbols of symbolic sizes, by name.
-        source: the layout as text, with its shape.
-        assumptions: the assumptions about symbolic sizes.
-        size: elements that the buffer spans.
-        axes: names and sizes of the axes whose row-major index the offset is; none for memory.
-        names: names of the coordinates; nothing means ``d0, d1, …``.
-
     >>> from morello_layouts import index_map
     >>> inverse = index_map("f32[3,5]{1,0:T(2,2)}").inverse
     >>> [str(form) for form in inverse.forms]
@@ -43,14 +31,20 @@ class Inverse:
     (Mod(p, 2) + 2*(Mod(floor(p/4), 3)) >= 5) | (Mod(floor(p/2), 2) + 2*floor(p/12) >= 3)
     """
 
+    #: the coordinate along each dimension as an affine expression; at padding, the coordinate in
+    #: the padded array.
     forms: tuple[AffineExpr, ...]
+    #: pairs (form, n): the offset holds an element if every form is below its n. Limits that always
+    #: hold are left out.
     limits: tuple[tuple[AffineExpr, Int], ...]
+    #: the user's SymPy symbols of symbolic sizes, by name.
     size_symbols: Mapping[str, sympy.Symbol] = field(default_factory=dict, compare=False)
-    source: str = field(default="", compare=False)
-    assumptions: tuple[Assumption, ...] = ()
-    size: Int = 1
+    source: str = field(default="", compare=False)  #: the layout as text, with its shape.
+    assumptions: tuple[Assumption, ...] = ()  #: the assumptions about symbolic sizes.
+    size: Int = 1  #: elements that the buffer spans.
+    #: names and sizes of the axes whose row-major index the offset is; none for memory.
     axes: tuple[tuple[str, Int], ...] = ()
-    names: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()  #: names of the coordinates; nothing means ``d0, d1, …``.
 
     @staticmethod
     def of(

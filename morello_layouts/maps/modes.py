@@ -30,15 +30,6 @@ _IRREGULAR_FIX: Final = (
 class Decomposition(Displayed):
     """An offset as a sum of parts: ``forms[0] + forms[1] + … + mixed + const``.
 
-    Attributes:
-        forms: for each dimension, the part that depends on its coordinate alone.
-        mixed: the part that depends on several coordinates at once; 0 if the offset separates.
-        const: the part that depends on no coordinate.
-        size_symbols: the user's SymPy symbols of symbolic sizes, by name.
-        source: the layout as text, with its shape.
-        assumptions: the assumptions about symbolic sizes.
-        names: the names of the coordinates.
-
     >>> from morello_layouts import index_map
     >>> parts = index_map("bf16[10,200]{1,0:T(8,128)(2,1)}").decompose()
     >>> [str(form) for form in parts.forms], parts.is_complete
@@ -47,13 +38,16 @@ class Decomposition(Displayed):
     (2048*(d0//8) + 256*((d0//2)%4) + d0%2) + (1024*(d1//128) + 2*(d1%128))
     """
 
+    #: for each dimension, the part that depends on its coordinate alone.
     forms: tuple[AffineExpr, ...]
+    #: the part that depends on several coordinates at once; 0 if the offset separates.
     mixed: AffineExpr
-    const: Int
+    const: Int  #: the part that depends on no coordinate.
+    #: the user's SymPy symbols of symbolic sizes, by name.
     size_symbols: Mapping[str, sympy.Symbol] = field(default_factory=dict, compare=False)
-    source: str = field(default="", compare=False)
-    assumptions: tuple[Assumption, ...] = ()
-    names: tuple[str, ...] = ()
+    source: str = field(default="", compare=False)  #: the layout as text, with its shape.
+    assumptions: tuple[Assumption, ...] = ()  #: the assumptions about symbolic sizes.
+    names: tuple[str, ...] = ()  #: the names of the coordinates.
 
     def __str__(self) -> str:
         parts = [form for form in (*self.forms, self.mixed) if form.terms]
@@ -114,27 +108,19 @@ def decompose(
 class Mode:
     """Positions at one stride: ``length:stride`` in CuTe's notation.
 
-    Attributes:
-        length: the number of positions: an int, a SymPy expression, or None if it is not known.
-        stride: the distance of neighbors in elements: an int or a SymPy expression.
-
     >>> from morello_layouts import index_map
     >>> index_map("f32[10,200]{1,0:T(8,128)}").modes(0).runs[0]
     Mode(length=8, stride=128)
     """
 
+    #: the number of positions: an int, a SymPy expression, or None if it is not known.
     length: Any
-    stride: Any
+    stride: Any  #: the distance of neighbors in elements: an int or a SymPy expression.
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Modes(Displayed):
     """The strides of the offset along one dimension, for fixed other coordinates.
-
-    Attributes:
-        runs: the modes, innermost first, as digits in mixed radix: after ``length`` positions, the
-            first mode starts again and the second moves by its stride. The last mode may be cut
-            short by the size of the dimension.
 
     >>> from morello_layouts import index_map
     >>> m = index_map("f32[10,200]{1,0:T(8,128)}")
@@ -144,6 +130,9 @@ class Modes(Displayed):
     (128, 1)
     """
 
+    #: the modes, innermost first, as digits in mixed radix: after ``length`` positions, the first
+    #: mode starts again and the second moves by its stride. The last mode may be cut short by the
+    #: size of the dimension.
     runs: tuple[Mode, ...]
 
     def __str__(self) -> str:
@@ -167,11 +156,6 @@ class Modes(Displayed):
 class Strided(Displayed):
     """An array as a strided view of its buffer.
 
-    Attributes:
-        offset: the offset of the first element.
-        modes: the strides along each dimension, of which tiles have several.
-        sizes: the number of elements along each dimension.
-
     >>> from morello_layouts import index_map
     >>> print(index_map("f32[4,6]")[1:, ::-2].as_strided())
     offset 11, strides (6, -2)
@@ -181,9 +165,9 @@ class Strided(Displayed):
     offset 2944, modes (8,2):(-128,-2048), (128,2):(1,1024)
     """
 
-    offset: Any
-    modes: tuple[Modes, ...]
-    sizes: tuple[Any, ...] = ()
+    offset: Any  #: the offset of the first element.
+    modes: tuple[Modes, ...]  #: the strides along each dimension, of which tiles have several.
+    sizes: tuple[Any, ...] = ()  #: the number of elements along each dimension.
 
     @property
     def strides(self) -> tuple[Any, ...] | None:

@@ -17,16 +17,11 @@ from morello_layouts.layout import Layout
 
 @dataclass(frozen=True)
 class Origin:
-    """A layout, the sizes of its array, and facts about them, before anything is computed.
+    """A layout, the sizes of its array, and facts about them, before anything is computed."""
 
-    Attributes:
-        layout: the layout.
-        shape: the sizes as given; no assumption is applied to them.
-        stated: assumptions as given: text, SymPy, ranges by name, or assumptions.
-    """
-
-    layout: Layout
-    shape: tuple[Int, ...]
+    layout: Layout  #: the layout.
+    shape: tuple[Int, ...]  #: the sizes as given; no assumption is applied to them.
+    #: assumptions as given: text, SymPy, ranges by name, or assumptions.
     stated: tuple[Any, ...] = ()
 
     def assume(self, assumptions: Iterable[Assumption]) -> Origin:

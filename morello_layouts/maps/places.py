@@ -35,14 +35,12 @@ MEMORY: Final = "offset"
 class Place(Mapping[str, Any]):
     """The coordinates of an element along named axes; if several places hold it, of the first.
 
-    Attributes:
-        holders: all places that hold the element, each from axis name to coordinate.
-
     >>> Place([{"lane": 3, "register": 1}, {"lane": 7, "register": 1}])["lane"]
     3
     """
 
     def __init__(self, holders: Sequence[Mapping[str, Any]]) -> None:
+        #: all places that hold the element, each from axis name to coordinate.
         self.holders = tuple(dict(one) for one in holders)
 
     def __getitem__(self, name: str) -> Any:

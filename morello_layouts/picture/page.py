@@ -41,18 +41,12 @@ from morello_layouts.recipe.views import Column, elements_of, filled
 
 @dataclass(frozen=True, slots=True)
 class RecipeStage:
-    """The array after some steps of its recipe.
+    """The array after some steps of its recipe."""
 
-    Attributes:
-        name: the name of the last step.
-        shape: the sizes of the axes after it.
-        words: an explanation of the step.
-        coordinates: of each place, over these axes; None before a step has added the place.
-    """
-
-    name: str
-    shape: tuple[int, ...]
-    words: str
+    name: str  #: the name of the last step.
+    shape: tuple[int, ...]  #: the sizes of the axes after it.
+    words: str  #: an explanation of the step.
+    #: of each place, over these axes; None before a step has added the place.
     coordinates: tuple[tuple[int, ...] | None, ...]
 
     @property

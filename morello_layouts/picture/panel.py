@@ -63,29 +63,22 @@ BANKS: Final = 32
 class Style:
     """The colours and the marks of a picture.
 
-    Attributes:
-        colour: ``"tile"``, ``"offset"``, ``"row"``, ``"column"``, ``"word"``, ``"bank"``, or the
-            name of an axis; empty for ``"lane"`` or ``"device"`` if the layout has such an axis,
-            and else ``"tile"``.
-        word_bits: bits of a word.
-        element_bits: bits of an element; None if unknown.
-        dots: coordinates of the cells with a dot.
-        boxes: coordinates of the cells with a box around them.
-        box_tiles: the level whose tiles have a box around them, 1 for the outermost; 0 for none.
-        formula: whether the formula is shown above the picture.
-        strip: the width of the memory strip, in units of the SVG, if the grid is narrower.
-
     >>> Style().colour, Style(colour="word", element_bits=16).words_of(5)
     ('', (2, 2))
     """
 
+    #: ``"tile"``, ``"offset"``, ``"row"``, ``"column"``, ``"word"``, ``"bank"``, or the name of an
+    #: axis; empty for ``"lane"`` or ``"device"`` if the layout has such an axis, and else
+    #: ``"tile"``.
     colour: Colour = ""
-    word_bits: int = 32
-    element_bits: int | None = None
-    dots: tuple[tuple[int, ...], ...] = ()
-    boxes: tuple[tuple[int, ...], ...] = ()
+    word_bits: int = 32  #: bits of a word.
+    element_bits: int | None = None  #: bits of an element; None if unknown.
+    dots: tuple[tuple[int, ...], ...] = ()  #: coordinates of the cells with a dot.
+    boxes: tuple[tuple[int, ...], ...] = ()  #: coordinates of the cells with a box around them.
+    #: the level whose tiles have a box around them, 1 for the outermost; 0 for none.
     box_tiles: int = 0
-    formula: bool = True
+    formula: bool = True  #: whether the formula is shown above the picture.
+    #: the width of the memory strip, in units of the SVG, if the grid is narrower.
     strip: int = 760
 
     @property
@@ -145,25 +138,15 @@ def check_style(style: Style, shape: Sequence[int], levels: int, axes: Sequence[
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """The colours of a picture on light or dark paper.
+    """The colours of a picture on light or dark paper."""
 
-    Attributes:
-        background: the paper.
-        ink: text and thick borders.
-        dim: labels.
-        line: the lines between cells.
-        red: marks.
-        pastels: fills of cells.
-        scale: fills from the first offset to the last.
-    """
-
-    background: str
-    ink: str
-    dim: str
-    line: str
-    red: str
-    pastels: tuple[str, ...]
-    scale: tuple[str, ...]
+    background: str  #: the paper.
+    ink: str  #: text and thick borders.
+    dim: str  #: labels.
+    line: str  #: the lines between cells.
+    red: str  #: marks.
+    pastels: tuple[str, ...]  #: fills of cells.
+    scale: tuple[str, ...]  #: fills from the first offset to the last.
 
 
 LIGHT: Final = Paper(
@@ -238,25 +221,17 @@ def _keys(view: View, style: Style) -> Iterator[tuple[Hashable, tuple[Hashable |
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """An index map as one picture shows it.
+    """An index map as one picture shows it."""
 
-    Attributes:
-        map: the index map.
-        view: the cells and slots shown.
-        style: the colours and the marks.
-        title: a line above.
-        colours: a pastel's number for each tile or word shown.
-        elsewhere: the offset in the picture's other map of each shown element that moves.
-        moved: the number of all elements that move, as a sentence.
-    """
-
-    map: IndexMap
-    view: View
-    style: Style
-    title: str
+    map: IndexMap  #: the index map.
+    view: View  #: the cells and slots shown.
+    style: Style  #: the colours and the marks.
+    title: str  #: a line above.
+    #: a pastel's number for each tile or word shown.
     colours: Mapping[Hashable, int] = field(hash=False)
+    #: the offset in the picture's other map of each shown element that moves.
     elsewhere: Mapping[tuple[int, ...], int] = field(hash=False)
-    moved: str
+    moved: str  #: the number of all elements that move, as a sentence.
 
     @property
     def names(self) -> tuple[str, ...]:

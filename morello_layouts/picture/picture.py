@@ -29,20 +29,14 @@ _CUT_ROWS, _CUT_COLUMNS = 20, 24
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The most that a picture shows.
+    """The most that a picture shows."""
 
-    Attributes:
-        rows: of a slice; None for all of up to 32 rows of 128 columns, otherwise about 20.
-        columns: of a slice; None for all as above, otherwise about 24.
-        slices: of an array of more than two dimensions.
-        slots: of a buffer that is shown whole; 0 for no memory strip.
-        first: the number of the first slice; less if fewer slices than ``slices`` would follow.
-    """
-
+    #: of a slice; None for all of up to 32 rows of 128 columns, otherwise about 20.
     rows: int | None = None
-    columns: int | None = None
-    slices: int = 4
-    slots: int = 128
+    columns: int | None = None  #: of a slice; None for all as above, otherwise about 24.
+    slices: int = 4  #: of an array of more than two dimensions.
+    slots: int = 128  #: of a buffer that is shown whole; 0 for no memory strip.
+    #: the number of the first slice; less if fewer slices than ``slices`` would follow.
     first: int = 0
 
 
@@ -51,9 +45,6 @@ class Picture:
     """One layout, or several side by side, as a grid of offsets above the memory strip.
 
     A notebook shows it; ``str()`` gives the picture for a terminal.
-
-    Attributes:
-        panels: a panel for each index map.
 
     >>> from morello_layouts import draw
     >>> picture = draw("[1, 0]", (2, 3))
@@ -69,7 +60,7 @@ class Picture:
     ('<svg', '<!DOCTYPE html>')
     """
 
-    panels: tuple[Panel, ...]
+    panels: tuple[Panel, ...]  #: a panel for each index map.
 
     def svg(self) -> str:
         """Return the picture as an SVG document, for light and dark pages."""

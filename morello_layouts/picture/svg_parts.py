@@ -296,15 +296,10 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The last two dimensions of an array, without cells.
+    """The last two dimensions of an array, without cells."""
 
-    Attributes:
-        rows: down; one row for rank 0 and 1.
-        columns: across.
-    """
-
-    rows: Side
-    columns: Side
+    rows: Side  #: down; one row for rank 0 and 1.
+    columns: Side  #: across.
 
     def __str__(self) -> str:
         rows, columns = self.rows, self.columns

@@ -20,20 +20,14 @@ if TYPE_CHECKING:
 class Level:
     """One level of tiles: cells whose leading axes agree after some steps are one tile.
 
-    Attributes:
-        split: the number of steps after which the tiles are split off.
-        stage: the number of steps after which they are in the order of memory.
-        cut: the number of leading axes that number the tiles then.
-        sizes: sizes of a tile, along the axes that were tiled.
-
     >>> print(Level(2, 3, 2, (2, 4)))
     2x4
     """
 
-    split: int
-    stage: int
-    cut: int
-    sizes: tuple[int, ...]
+    split: int  #: the number of steps after which the tiles are split off.
+    stage: int  #: the number of steps after which they are in the order of memory.
+    cut: int  #: the number of leading axes that number the tiles then.
+    sizes: tuple[int, ...]  #: sizes of a tile, along the axes that were tiled.
 
     def __str__(self) -> str:
         return "x".join(map(str, self.sizes))
@@ -137,17 +131,15 @@ class OutermostTiles:
 
     A dimension that is joined with another before them has no blocks of its own.
 
-    Attributes:
-        extents: sizes of the array with the padding that completes its outermost tiles.
-        sizes: sizes of the outermost tiles along each logical dimension, None if it is whole.
-
     >>> from morello_layouts.recipe import Pad
     >>> recipe = Recipe((3, 5), (Pad((4, 6)), Split((2, 2)), Transpose((0, 2, 1, 3))))
     >>> OutermostTiles.of(recipe)
     OutermostTiles(extents=(4, 6), sizes=(2, 2))
     """
 
+    #: sizes of the array with the padding that completes its outermost tiles.
     extents: tuple[int, ...]
+    #: sizes of the outermost tiles along each logical dimension, None if it is whole.
     sizes: tuple[int | None, ...]
 
     @staticmethod

@@ -25,18 +25,13 @@ _FIRST_SLOTS: Final = 20  # shown at the start of a buffer that is cut
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One slot of the buffer.
-
-    Attributes:
-        offset: in elements from the buffer's start.
-        coordinate: of its element; None for padding.
-        tiles: the number of its tile at each level; empty in the tail of the buffer.
-    """
+    """One slot of the buffer."""
 
     json_keys: ClassVar = ("offset", "coordinate")
 
-    offset: int
-    coordinate: tuple[int, ...] | None
+    offset: int  #: in elements from the buffer's start.
+    coordinate: tuple[int, ...] | None  #: of its element; None for padding.
+    #: the number of its tile at each level; empty in the tail of the buffer.
     tiles: tuple[tuple[int, ...], ...]
 
     @property
@@ -47,17 +42,11 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """The memory strip: slots of a buffer in order, with None in place of those left out.
+    """The memory strip: slots of a buffer in order, with None in place of those left out."""
 
-    Attributes:
-        size: slots of the whole buffer.
-        slots: the slots shown.
-        axes: sizes of the axes in memory.
-    """
-
-    size: int
-    slots: tuple[Slot | None, ...]
-    axes: tuple[int, ...] = ()
+    size: int  #: slots of the whole buffer.
+    slots: tuple[Slot | None, ...]  #: the slots shown.
+    axes: tuple[int, ...] = ()  #: sizes of the axes in memory.
 
     @property
     def is_cut(self) -> bool:
@@ -212,21 +201,14 @@ def _with_gaps(indices: list[int], extent: int) -> tuple[int | None, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One element of the array, or of the padding that completes its tiles.
-
-    Attributes:
-        coordinate: logical coordinate; past the end of a dimension for padding.
-        offset: in elements from the buffer's start; padding has one too.
-        is_padding: whether it is padding.
-        tiles: the number of its tile at each level, outermost first.
-    """
+    """One element of the array, or of the padding that completes its tiles."""
 
     json_keys: ClassVar = ("coordinate", "offset", "padding=is_padding", "tiles")
 
-    coordinate: tuple[int, ...]
-    offset: int
-    is_padding: bool
-    tiles: tuple[tuple[int, ...], ...]
+    coordinate: tuple[int, ...]  #: logical coordinate; past the end of a dimension for padding.
+    offset: int  #: in elements from the buffer's start; padding has one too.
+    is_padding: bool  #: whether it is padding.
+    tiles: tuple[tuple[int, ...], ...]  #: the number of its tile at each level, outermost first.
 
     @property
     def tile(self) -> tuple[int, ...]:
@@ -236,19 +218,13 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The last two dimensions at one coordinate of the others.
+    """The last two dimensions at one coordinate of the others."""
 
-    Attributes:
-        at: the coordinate of the other dimensions.
-        rows: indices of the rows shown, with None in place of those left out. One row 0 for
-            rank 0 and 1.
-        columns: the same for columns.
-        cells: one row of cells for each entry of ``rows``; None for a row or column left out.
-    """
-
-    at: tuple[int, ...]
+    at: tuple[int, ...]  #: the coordinate of the other dimensions.
+    #: indices of the rows shown, with None in place of those left out. One row 0 for rank 0 and 1.
     rows: tuple[int | None, ...]
-    columns: tuple[int | None, ...]
+    columns: tuple[int | None, ...]  #: the same for columns.
+    #: one row of cells for each entry of ``rows``; None for a row or column left out.
     cells: tuple[tuple[Cell | None, ...], ...]
 
     json_keys: ClassVar[tuple[str, ...]] = ("at", "rows", "columns", "offsets")
@@ -271,24 +247,15 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Some slices of an array with the offset of each cell.
+    """Some slices of an array with the offset of each cell."""
 
-    Attributes:
-        shape: logical sizes.
-        extents: the same with the padding that completes the outermost tiles.
-        levels: the levels of tiles, outermost first.
-        grids: the slices shown.
-        slices: the number of all slices.
-        strip: the memory strip; None if it was not asked for.
-        axes: the names and sizes of the physical axes; none for memory.
-    """
-
-    shape: tuple[int, ...]
-    extents: tuple[int, ...]
-    levels: tuple[Level, ...]
-    grids: tuple[Grid, ...]
-    slices: int
-    strip: Strip | None = None
+    shape: tuple[int, ...]  #: logical sizes.
+    extents: tuple[int, ...]  #: the same with the padding that completes the outermost tiles.
+    levels: tuple[Level, ...]  #: the levels of tiles, outermost first.
+    grids: tuple[Grid, ...]  #: the slices shown.
+    slices: int  #: the number of all slices.
+    strip: Strip | None = None  #: the memory strip; None if it was not asked for.
+    #: the names and sizes of the physical axes; none for memory.
     axes: tuple[tuple[str, int], ...] = ()
 
     json_keys: ClassVar[tuple[str, ...]] = ("slices", "grids")

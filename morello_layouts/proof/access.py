@@ -38,19 +38,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Access:
-    """What one side of a buffer touches.
+    """What one side of a buffer touches."""
 
-    Attributes:
-        map: the slot of each element.
-        whole: whether it touches padding too: every slot of the layout's buffer.
-        bits: bits of an element.
-        room: the bytes that are allocated, a form over the names of sizes; None for the layout's
-            own buffer.
-    """
-
-    map: IndexMap
-    whole: bool = False
-    bits: int = 8
+    map: IndexMap  #: the slot of each element.
+    whole: bool = False  #: whether it touches padding too: every slot of the layout's buffer.
+    bits: int = 8  #: bits of an element.
+    #: the bytes that are allocated, a form over the names of sizes; None for the layout's own
+    #: buffer.
     room: AffineExpr | None = None
 
     @property
@@ -125,21 +119,14 @@ def _floor(atom: object) -> tuple[Int | None, int] | None:
 
 @dataclass(frozen=True, slots=True)
 class Outside(Displayed):
-    """The first slot that is touched outside of an allocation.
+    """The first slot that is touched outside of an allocation."""
 
-    Attributes:
-        offset: its offset in elements.
-        byte: its offset in bytes.
-        at: the element there, the first if there are several; None for padding.
-        allocated: the bytes of the allocation.
-        needed: the bytes up to the last slot that is touched.
-    """
-
-    offset: int
-    byte: int
+    offset: int  #: its offset in elements.
+    byte: int  #: its offset in bytes.
+    #: the element there, the first if there are several; None for padding.
     at: tuple[int, ...] | None
-    allocated: int
-    needed: int
+    allocated: int  #: the bytes of the allocation.
+    needed: int  #: the bytes up to the last slot that is touched.
 
     json_keys: ClassVar[tuple[str, ...]] = ("*",)
 

@@ -19,23 +19,15 @@ from morello_layouts.proof.verdict import Condition, Proof, SymbolicCounterexamp
 
 @dataclass(frozen=True, slots=True)
 class Difference(Displayed):
-    """The smallest element that two layouts place differently.
+    """The smallest element that two layouts place differently."""
 
-    Attributes:
-        sizes: the smallest symbolic sizes at which one differs, by name; empty for numbers.
-        at: the coordinate of the first such element.
-        written: its offset in elements as the producer writes it.
-        read: its offset in elements as the consumer reads it.
-        written_byte: the byte in which it begins as the producer writes it.
-        read_byte: the byte in which it begins as the consumer reads it.
-    """
-
+    #: the smallest symbolic sizes at which one differs, by name; empty for numbers.
     sizes: Mapping[str, int]
-    at: tuple[int, ...]
-    written: int
-    read: int
-    written_byte: int
-    read_byte: int
+    at: tuple[int, ...]  #: the coordinate of the first such element.
+    written: int  #: its offset in elements as the producer writes it.
+    read: int  #: its offset in elements as the consumer reads it.
+    written_byte: int  #: the byte in which it begins as the producer writes it.
+    read_byte: int  #: the byte in which it begins as the consumer reads it.
 
     json_keys: ClassVar[tuple[str, ...]] = ("*",)
 
@@ -61,29 +53,24 @@ class Agreement(Displayed):
 
     It is true if offsets agree, everything fits, and everything that is read was written.
 
-    Attributes:
-        offsets: the proof that each element is read where it is written.
-        writes: the proof that the producer stays inside its allocation. A counterexample is the
-            first slot outside, an :class:`~morello_layouts.proof.Outside`.
-        reads: the same for the consumer.
-        definition: the proof that each slot that is read was written. Its ``padding`` is the number
-            of slots that are read and not written, its counterexample the first of them.
-        counterexample: the smallest element that differs, at the smallest sizes; None if none does.
-        shapes: how the shapes of both differ, in words; empty if they do not.
-        adviser: finds the advice when it is asked for.
-
     >>> from morello_layouts import agree
     >>> answer = agree("[0, 1]", "[1, 0]", (4, 8))
     >>> answer.holds, answer.counterexample.at, answer.counterexample.read
     (False, (0, 1), 4)
     """
 
-    offsets: Proof
+    offsets: Proof  #: the proof that each element is read where it is written.
+    #: the proof that the producer stays inside its allocation. A counterexample is the first slot
+    #: outside, an :class:`~morello_layouts.proof.Outside`.
     writes: Proof
-    reads: Proof
+    reads: Proof  #: the same for the consumer.
+    #: the proof that each slot that is read was written. Its ``padding`` is the number of slots
+    #: that are read and not written, its counterexample the first of them.
     definition: Proof
+    #: the smallest element that differs, at the smallest sizes; None if none does.
     counterexample: Difference | None = None
-    shapes: str = ""
+    shapes: str = ""  #: how the shapes of both differ, in words; empty if they do not.
+    #: finds the advice when it is asked for.
     adviser: Callable[[Agreement], Iterable[str]] = field(default=no_advice, compare=False)
 
     json_keys: ClassVar[tuple[str, ...]] = (

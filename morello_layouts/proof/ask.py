@@ -172,19 +172,14 @@ def _other_names(m: AnyMap) -> Sequence[str]:
 
 @dataclass(frozen=True)
 class SymbolicQuestion:
-    """A claim about maps with symbolic sizes, decided by asking at numbers too.
+    """A claim about maps with symbolic sizes, decided by asking at numbers too."""
 
-    Attributes:
-        claim: the claim.
-        maps: the maps that it is about, or values that know their sizes, assumptions and symbols,
-            and that have a method ``at``.
-        decide: decides the claim.
-        effect: says what disproves it for maps of numbers, as a verb and its object.
-    """
-
-    claim: str
+    claim: str  #: the claim.
+    #: the maps that it is about, or values that know their sizes, assumptions and symbols, and that
+    #: have a method ``at``.
     maps: Sequence[Any]
-    decide: Decide
+    decide: Decide  #: decides the claim.
+    #: says what disproves it for maps of numbers, as a verb and its object.
     effect: Callable[[Sequence[Any], Proof], str]
 
     @property

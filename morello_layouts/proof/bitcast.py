@@ -31,22 +31,16 @@ Correspondence: TypeAlias = 'Literal["row-major", "any"] | Sequence[int]'
 
 @dataclass(frozen=True)
 class BitcastCandidate:
-    """Two layouts of one array, and how the array became the second one.
+    """Two layouts of one array, and how the array became the second one."""
 
-    Attributes:
-        first, second: the layouts; the bytes serve both if they are equivalent.
-        kind: the kind of the bitcast if they are.
-        correspondence: how elements correspond, in words.
-        also: another pair that must be equivalent, too.
-        orders: the orders of both arrays' dimensions in which they correspond row-major; None if
-            tiles become dimensions, or one array is larger.
-    """
-
+    #: the layouts; the bytes serve both if they are equivalent.
     first: IndexMap
     second: IndexMap
-    kind: Kind
-    correspondence: str
-    also: tuple[IndexMap, IndexMap] | None = None
+    kind: Kind  #: the kind of the bitcast if they are.
+    correspondence: str  #: how elements correspond, in words.
+    also: tuple[IndexMap, IndexMap] | None = None  #: another pair that must be equivalent, too.
+    #: the orders of both arrays' dimensions in which they correspond row-major; None if tiles
+    #: become dimensions, or one array is larger.
     orders: tuple[Sequence[int], Sequence[int]] | None = None
 
 
@@ -217,22 +211,19 @@ _REASONS: Final[dict[Kind, str]] = {
 class Bitcast(Proof):
     """The answer to whether the bytes of one array serve as another.
 
-    Attributes:
-        kind: ``"same"``; ``"retile"``, another layout with the same slots; ``"reshape"`` or
-            ``"transpose"``, which are free; ``"padding"``, if one array or buffer is larger;
-            ``"copy"``, if elements move; ``"unknown"`` if undecided.
-        correspondence: how elements correspond, in words.
-        slot: the first slot of a copy that differs; for symbolic sizes at the counterexample's.
-        memory_spaces: the memory spaces of both, if the layouts name them. They do not decide.
-
     >>> from morello_layouts import is_bitcast
     >>> is_bitcast("f32[4,6]{1,0}", "f32[2,2,3,2]{3,2,1,0}").kind
     'reshape'
     """
 
+    #: ``"same"``; ``"retile"``, another layout with the same slots; ``"reshape"`` or
+    #: ``"transpose"``, which are free; ``"padding"``, if one array or buffer is larger; ``"copy"``,
+    #: if elements move; ``"unknown"`` if undecided.
     kind: Kind = "unknown"
-    correspondence: str = "row-major"
+    correspondence: str = "row-major"  #: how elements correspond, in words.
+    #: the first slot of a copy that differs; for symbolic sizes at the counterexample's.
     slot: int | None = None
+    #: the memory spaces of both, if the layouts name them. They do not decide.
     memory_spaces: tuple[int, int] | None = None
 
     json_keys: ClassVar[tuple[str, ...]] = (

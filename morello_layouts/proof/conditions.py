@@ -32,17 +32,12 @@ class Named(Protocol):
 
 @dataclass(frozen=True)
 class Fact:
-    """One constraint on sizes.
+    """One constraint on sizes."""
 
-    Attributes:
-        form: a number or a symbolic size, plus multiples of floors of such.
-        kind: whether the form is at least 0, is 0, or is a multiple of the modulus.
-        modulus: the divisor of the form.
-    """
-
-    form: AffineExpr
+    form: AffineExpr  #: a number or a symbolic size, plus multiples of floors of such.
+    #: whether the form is at least 0, is 0, or is a multiple of the modulus.
     kind: Literal["nonnegative", "zero", "divisible"]
-    modulus: int = 1
+    modulus: int = 1  #: the divisor of the form.
 
     def sizes(self, space: Space) -> isl.Set:
         """Return the parameters that satisfy the constraint."""
@@ -172,15 +167,10 @@ _RANKS: Final = {"nonnegative": 0, "divisible": 1, "zero": 2}
 
 @dataclass(frozen=True)
 class SizeSet:
-    """A set of symbolic sizes, out of those that are assumed.
+    """A set of symbolic sizes, out of those that are assumed."""
 
-    Attributes:
-        sizes: the set, of ISL's parameters.
-        space: a space with these parameters; its ``sizes`` are those assumed.
-    """
-
-    sizes: isl.Set
-    space: Space
+    sizes: isl.Set  #: the set, of ISL's parameters.
+    space: Space  #: a space with these parameters; its ``sizes`` are those assumed.
 
     @property
     def is_always(self) -> bool:

@@ -103,15 +103,10 @@ def _factors(values: Iterable[Value]) -> frozenset[SizeAtom]:
 
 @dataclass(frozen=True)
 class OffsetDifference:
-    """The differences of two offsets as ISL's functions, one for each group of axes.
+    """The differences of two offsets as ISL's functions, one for each group of axes."""
 
-    Attributes:
-        groups: values that are all 0 if the offsets are equal.
-        space: the coordinates, and the assumed sizes.
-    """
-
-    groups: tuple[Value, ...]
-    space: Space
+    groups: tuple[Value, ...]  #: values that are all 0 if the offsets are equal.
+    space: Space  #: the coordinates, and the assumed sizes.
 
     @staticmethod
     def of(one: Axes, other: Axes, space: Space) -> OffsetDifference:
@@ -142,15 +137,10 @@ class OffsetDifference:
 
 @dataclass(frozen=True)
 class IncrementDifference:
-    """The difference of two offsets that are sums of functions of one coordinate each.
+    """The difference of two offsets that are sums of functions of one coordinate each."""
 
-    Attributes:
-        changes: its increments.
-        space: the coordinates, and the assumed sizes.
-    """
-
-    changes: tuple[Increment, ...]
-    space: Space
+    changes: tuple[Increment, ...]  #: its increments.
+    space: Space  #: the coordinates, and the assumed sizes.
 
     @property
     def factors(self) -> frozenset[SizeAtom]:

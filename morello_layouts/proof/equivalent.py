@@ -298,27 +298,21 @@ def _coordinates(recipe: Recipe, slots: Any) -> dict[str, Any]:
 class Alignment(Displayed):
     """What divides every address.
 
-    Attributes:
-        number: the largest integer known to divide each address at all sizes; 0 if the only
-            address is 0, which every number divides.
-        formula: what divides each address, for symbolic sizes an expression; ``number`` divides
-            it.
-        unit: what addresses count.
-        is_greatest: whether no larger integer divides all addresses; at symbolic sizes that is not
-            claimed.
-        decider: how it was proved.
-
     >>> from morello_layouts import alignment
     >>> found = alignment("f32[16,256]{1,0:T(8,128)}", tile=(8, 128))
     >>> print(found)
     every address is a multiple of 4096 bytes, and of no larger number. Decided by steps and ISL.
     """
 
+    #: the largest integer known to divide each address at all sizes; 0 if the only address is 0,
+    #: which every number divides.
     number: int
+    #: what divides each address, for symbolic sizes an expression; ``number`` divides it.
     formula: Any
-    unit: Unit
+    unit: Unit  #: what addresses count.
+    #: whether no larger integer divides all addresses; at symbolic sizes that is not claimed.
     is_greatest: bool
-    decider: str
+    decider: str  #: how it was proved.
 
     json_keys: ClassVar[tuple[str, ...]] = ("number", "formula", "unit", "is_greatest", "decider")
 

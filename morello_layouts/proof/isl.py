@@ -27,16 +27,11 @@ class Parameters:
     """The ISL parameters for symbolic sizes, and the assumptions about them.
 
     A product of sizes is a parameter of its own; ISL only knows that it is positive.
-
-    Attributes:
-        monomials: the name or the product behind each parameter.
-        assumptions: facts about names, also about those in products.
-        required: pairs (n, m) of which n >= m is assumed.
     """
 
-    monomials: tuple[Monomial, ...] = ()
-    assumptions: tuple[Assumption, ...] = ()
-    required: tuple[tuple[Int, Int], ...] = ()
+    monomials: tuple[Monomial, ...] = ()  #: the name or the product behind each parameter.
+    assumptions: tuple[Assumption, ...] = ()  #: facts about names, also about those in products.
+    required: tuple[tuple[Int, Int], ...] = ()  #: pairs (n, m) of which n >= m is assumed.
 
     @staticmethod
     def of(
@@ -78,20 +73,14 @@ def _is_name(monomial: Monomial) -> bool:
 
 @dataclass(frozen=True)
 class Space:
-    """Integer variables within bounds, in one ISL context.
+    """Integer variables within bounds, in one ISL context."""
 
-    Attributes:
-        context: the context, which counts the budget.
-        domain: the set of values that the variables take together.
-        variables: each variable, by name, as an affine function on the domain.
-        parameters: the symbolic sizes in the bounds.
-        shape: the sizes of the array whose coordinates the variables are, if they are.
-    """
-
-    context: isl.Context
-    domain: isl.Set
+    context: isl.Context  #: the context, which counts the budget.
+    domain: isl.Set  #: the set of values that the variables take together.
+    #: each variable, by name, as an affine function on the domain.
     variables: Mapping[str, isl.Aff]
-    parameters: Parameters = Parameters()
+    parameters: Parameters = Parameters()  #: the symbolic sizes in the bounds.
+    #: the sizes of the array whose coordinates the variables are, if they are.
     shape: tuple[Int, ...] = ()
 
     @staticmethod
@@ -229,15 +218,11 @@ def _val(context: isl.Context, value: int) -> isl.Val:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """``Σ monomial · function`` over a space.
+    """``Σ monomial · function`` over a space."""
 
-    Attributes:
-        parts: the function by which each monomial is multiplied; ``()`` is the monomial 1.
-        space: the space on which the functions are defined.
-    """
-
+    #: the function by which each monomial is multiplied; ``()`` is the monomial 1.
     parts: Mapping[Monomial, isl.Aff]
-    space: Space
+    space: Space  #: the space on which the functions are defined.
 
     @staticmethod
     def of(function: isl.Aff, space: Space) -> Value:
@@ -434,17 +419,11 @@ def value_of_form(form: AffineExpr, space: Space) -> Value:
 
 @dataclass(frozen=True, slots=True)
 class MixedRadix:
-    """A number by its mixed-radix digits, the most major first.
+    """A number by its mixed-radix digits, the most major first."""
 
-    Attributes:
-        digits: values from 0 to below their sizes.
-        sizes: the radices.
-        space: the space of the digits.
-    """
-
-    digits: tuple[Value, ...]
-    sizes: tuple[Int, ...]
-    space: Space
+    digits: tuple[Value, ...]  #: values from 0 to below their sizes.
+    sizes: tuple[Int, ...]  #: the radices.
+    space: Space  #: the space of the digits.
 
     @property
     def value(self) -> Value:

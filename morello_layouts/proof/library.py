@@ -108,16 +108,11 @@ class _DimType(IntEnum):
 
 
 class _Object:
-    """An ISL object: its address, and its context, which is freed after it.
-
-    Attributes:
-        copied: ISL's function from an address to that of a copy.
-        free: ISL's function that frees what is at an address.
-    """
+    """An ISL object: its address, and its context, which is freed after it."""
 
     __slots__ = ("address", "context")
-    copied: Callable[[int], int]
-    free: Callable[[int], None]
+    copied: Callable[[int], int]  #: ISL's function from an address to that of a copy.
+    free: Callable[[int], None]  #: ISL's function that frees what is at an address.
 
     def __init__(self, address: int, context: _Object | None) -> None:
         self.address = address
@@ -146,17 +141,13 @@ def _path() -> str:
 
 
 class _Library:
-    """ISL's C functions as methods of classes.
-
-    Attributes:
-        classes: the classes by islpy's names.
-    """
+    """ISL's C functions as methods of classes."""
 
     def __init__(self) -> None:
         # PyDLL keeps Python's lock, so no thread frees an object of a context that another uses.
         self._exported = PyDLL(_path())
         self._exported.free.argtypes = [c_void_p]
-        self.classes: dict[str, type[_Object]] = {}
+        self.classes: dict[str, type[_Object]] = {}  #: the classes by islpy's names.
         for line in _FUNCTIONS.strip().splitlines():
             names, kinds, result = re.split(": | -> ", line)
             for name in names.split():

@@ -21,16 +21,11 @@ Fraction: TypeAlias = tuple[Any, Int]
 
 @dataclass(frozen=True)
 class Reading:
-    """Values for the coordinates; they have ``+``, ``*``, ``//``, ``%`` and ``^``.
+    """Values for the coordinates; they have ``+``, ``*``, ``//``, ``%`` and ``^``."""
 
-    Attributes:
-        names: the values of coordinates by name; other names are sizes.
-        constant: makes a value of a number or a symbolic size.
-        assumptions: facts about sizes; they say which quotients of sizes are exact.
-    """
-
-    names: Mapping[str, Any]
-    constant: Callable[[Int], Any]
+    names: Mapping[str, Any]  #: the values of coordinates by name; other names are sizes.
+    constant: Callable[[Int], Any]  #: makes a value of a number or a symbolic size.
+    #: facts about sizes; they say which quotients of sizes are exact.
     assumptions: Sequence[Assumption] = ()
 
     def recipe(self, recipe: Recipe) -> Any:
@@ -133,15 +128,10 @@ class Reading:
 
 @dataclass(frozen=True)
 class NamedExpr:
-    """A SymPy expression of coordinates that have names.
+    """A SymPy expression of coordinates that have names."""
 
-    Attributes:
-        expr: the expression.
-        names: the names, for each dimension.
-    """
-
-    expr: Any
-    names: tuple[str, ...]
+    expr: Any  #: the expression.
+    names: tuple[str, ...]  #: the names, for each dimension.
 
     def values(self, inside: Mapping[str, Any]) -> dict[str, Any]:
         """Return the values of ``d0, d1, …`` and of others by the names too."""

@@ -35,15 +35,10 @@ _Limit: TypeAlias = "tuple[isl.Aff, Int]"
 
 @dataclass(frozen=True)
 class RecipeRelation:
-    """A recipe, or a piece of one, as an ISL relation between two boxes.
+    """A recipe, or a piece of one, as an ISL relation between two boxes."""
 
-    Attributes:
-        recipe: the steps; the relation leaves out the padding at the ends of the buffer.
-        space: the logical coordinates.
-    """
-
-    recipe: Recipe
-    space: Space
+    recipe: Recipe  #: the steps; the relation leaves out the padding at the ends of the buffer.
+    space: Space  #: the logical coordinates.
 
     @cached_property
     def forward(self) -> list[isl.Aff]:
@@ -179,21 +174,16 @@ ONCE: Final = "visits each element once"
 
 @dataclass(frozen=True)
 class Visits:
-    """The points that loops visit, and the elements at these points.
+    """The points that loops visit, and the elements at these points."""
 
-    Attributes:
-        sizes: the number of values of each loop's variable in a whole tile.
-        limits: forms over the variables that are at least 0 at the points that have an element.
-        parts: for each copy of the body, forms that are at least 0 where it is.
-        coordinates: each coordinate of the elements over the variables, with its size.
-        assumptions: the assumptions about symbolic sizes.
-    """
-
-    sizes: Mapping[str, Int]
+    sizes: Mapping[str, Int]  #: the number of values of each loop's variable in a whole tile.
+    #: forms over the variables that are at least 0 at the points that have an element.
     limits: tuple[AffineExpr, ...]
+    #: for each copy of the body, forms that are at least 0 where it is.
     parts: tuple[tuple[AffineExpr, ...], ...]
+    #: each coordinate of the elements over the variables, with its size.
     coordinates: Mapping[str, tuple[AffineExpr, Int]]
-    assumptions: tuple[Assumption, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()  #: the assumptions about symbolic sizes.
 
 
 @ask_isl(ONCE)

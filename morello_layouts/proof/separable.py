@@ -32,19 +32,14 @@ class NotSeparableError(UnsupportedError):
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """``(const + Σ factor · atom) // divisor``.
+    """``(const + Σ factor · atom) // divisor``."""
 
-    Attributes:
-        terms: pairs (atom, factor); factors that are numbers are below the divisor.
-        const: the constant.
-        divisor: at least 2.
-        dims: the dimensions of its coordinates. If there are several, all that is known about the
-            floor is that it equals itself.
-    """
-
+    #: pairs (atom, factor); factors that are numbers are below the divisor.
     terms: tuple[tuple[Atom, Int], ...]
-    const: Int
-    divisor: Int
+    const: Int  #: the constant.
+    divisor: Int  #: at least 2.
+    #: the dimensions of its coordinates. If there are several, all that is known about the floor is
+    #: that it equals itself.
     dims: frozenset[int]
 
 
@@ -54,15 +49,10 @@ Bit: TypeAlias = "tuple[tuple[tuple[Atom, Int], ...], Int]"
 
 @dataclass(frozen=True, slots=True)
 class Parity:
-    """The exclusive or of two or more bits.
+    """The exclusive or of two or more bits."""
 
-    Attributes:
-        bits: the bits.
-        dims: the dimensions of their coordinates.
-    """
-
-    bits: frozenset[Bit]
-    dims: frozenset[int]
+    bits: frozenset[Bit]  #: the bits.
+    dims: frozenset[int]  #: the dimensions of their coordinates.
 
 
 Atom: TypeAlias = "int | Floor | Parity"
@@ -79,19 +69,14 @@ class Separable:
 
     It has ``+``, ``*``, ``//``, ``%`` and ``^``, so a recipe can be read with it, and a formula.
 
-    Attributes:
-        terms: the factor of each atom.
-        const: the constant.
-        shape: the sizes of the array.
-
     >>> x, y = Separable.coordinates((6, 8))
     >>> (4 * 6 * 2 * x + y) // 48 == x, (x * 8 + y) % 8 == y, (y % 4) // 2 == (y // 2) % 2
     (True, True, True)
     """
 
-    terms: Mapping[Atom, Int]
-    const: Int
-    shape: tuple[Int, ...]
+    terms: Mapping[Atom, Int]  #: the factor of each atom.
+    const: Int  #: the constant.
+    shape: tuple[Int, ...]  #: the sizes of the array.
 
     @staticmethod
     def coordinates(shape: Sequence[Int]) -> list[Separable]:
@@ -339,17 +324,11 @@ def _most(atom: Atom, shape: Sequence[Int]) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Increment:
-    """Where a function changes: along a dimension, first from ``at - 1`` to ``at``.
+    """Where a function changes: along a dimension, first from ``at - 1`` to ``at``."""
 
-    Attributes:
-        dim: the dimension; None for the value at the origin.
-        at: the first coordinate behind such a change.
-        by: what the change is; it may hold symbolic sizes.
-    """
-
-    dim: int | None
-    at: int
-    by: Int
+    dim: int | None  #: the dimension; None for the value at the origin.
+    at: int  #: the first coordinate behind such a change.
+    by: Int  #: what the change is; it may hold symbolic sizes.
 
 
 def increments(function: Separable) -> list[Increment]:

@@ -21,32 +21,20 @@ from morello_layouts.recipe.digits import AxisDigit, digits_of, fused
 
 @dataclass(frozen=True)
 class TileView:
-    """One array as an array of another's shape, so that both have the same bytes if they agree.
+    """One array as an array of another's shape, so that both have the same bytes if they agree."""
 
-    Attributes:
-        view: the first array, of the second one's shape.
-        words: how the first one becomes the second one.
-        is_cropped: whether elements of the first one are padding of the second one.
-    """
-
-    view: IndexMap
-    words: str
-    is_cropped: bool
+    view: IndexMap  #: the first array, of the second one's shape.
+    words: str  #: how the first one becomes the second one.
+    is_cropped: bool  #: whether elements of the first one are padding of the second one.
 
 
 @dataclass(frozen=True)
 class _Atom:
-    """A part of a dimension that stays whole: one common digit, or several with padding at the end.
+    """A part of a dimension that stays whole: one common digit, or several that padding ends."""
 
-    Attributes:
-        digits: the numbers of the common digits, the most major first.
-        size: the elements along it.
-        is_padded: whether the digits have room for more.
-    """
-
-    digits: tuple[int, ...]
-    size: int
-    is_padded: bool = False
+    digits: tuple[int, ...]  #: the numbers of the common digits, the most major first.
+    size: int  #: the elements along it.
+    is_padded: bool = False  #: whether the digits have room for more.
 
 
 class _NotDigitsError(UnsupportedError):

@@ -24,17 +24,14 @@ _WORDS: Final = {"verified": ("refuted", "the formulas agree")}
 class Condition(Displayed):
     """The symbolic sizes for which a claim holds.
 
-    Attributes:
-        text: the condition as mathematics writes it, "all sizes", or "no sizes".
-        relation: a function of no arguments that returns ``expr`` if it depends on the sizes, so
-            that SymPy is loaded by those who ask for it; None if there is no short form.
-
     >>> from morello_layouts import is_surjective
     >>> print(is_surjective("f32[M,N]{1,0:T(8,128)}").condition)
     8 | M and 128 | N
     """
 
-    text: str
+    text: str  #: the condition as mathematics writes it, "all sizes", or "no sizes".
+    #: a function of no arguments that returns ``expr`` if it depends on the sizes, so that SymPy is
+    #: loaded by those who ask for it; None if there is no short form.
     relation: Callable[[], Any] | None = field(default=None, compare=False)
 
     @property
@@ -73,17 +70,13 @@ NO_SIZES: Final = Condition("no sizes")
 class SymbolicCounterexample(Displayed):
     """The smallest symbolic sizes that have a counterexample, and the first one there.
 
-    Attributes:
-        sizes: the smallest sizes, by name.
-        at: the counterexample at these sizes, of the kind that a proof for numbers has.
-        effect: what happens at these sizes, as a verb and its object.
-
     >>> print(SymbolicCounterexample({"M": 1, "N": 129}, (0, 128), "moves (0, 128)"))
     M = 1, N = 129 moves (0, 128)
     """
 
-    sizes: Mapping[str, int]
-    at: Any
+    sizes: Mapping[str, int]  #: the smallest sizes, by name.
+    at: Any  #: the counterexample at these sizes, of the kind that a proof for numbers has.
+    #: what happens at these sizes, as a verb and its object.
     effect: str = field(default="", compare=False)
 
     json_keys: ClassVar[tuple[str, ...]] = ("sizes", "at", "effect")
@@ -115,37 +108,32 @@ def sizes_text(sizes: Mapping[str, int]) -> str:
 class Proof:
     """The answer to a yes-or-no question about index maps.
 
-    Attributes:
-        claim: the property in question, such as ``"injective"`` or ``"equivalent"``.
-        holds: True if the claim was proved, False if it was disproved, None if undecided.
-        reason: why it holds, fails, or is undecided; one line.
-        decider: the method that decided: ISL, evaluation, enumeration, sampling; empty if the claim
-            is trivial.
-        counterexample: two coordinates that share an offset, a coordinate at which two maps differ,
-            or the smallest padding slot. For symbolic sizes a
-            :class:`~morello_layouts.proof.verdict.SymbolicCounterexample`.
-        condition: the symbolic sizes for which the claim holds; None for numbers, and if unknown.
-        unused: elements of the buffer that are padding, if the claim is about them.
-        assumptions: the facts assumed about symbolic sizes.
-        judged: what was judged: ``"formulas"``, if those that the user gets (SymPy's too) were held
-            against the recipe; if that stayed undecided, ``"the recipe only: …"`` with the reason;
-            empty for other questions.
-        size_symbols: the user's SymPy symbols of sizes, by name.
-
     >>> from morello_layouts import is_bijective
     >>> print(is_bijective("f32[3,5]{1,0:T(2,2)}"))
     not bijective: injective, but 9 of 24 slots are padding (first: 9). Decided by ISL.
     """
 
-    claim: str
+    claim: str  #: the property in question, such as ``"injective"`` or ``"equivalent"``.
+    #: True if the claim was proved, False if it was disproved, None if undecided.
     holds: bool | None
-    reason: str
+    reason: str  #: why it holds, fails, or is undecided; one line.
+    #: the method that decided: ISL, evaluation, enumeration, sampling; empty if the claim is
+    #: trivial.
     decider: str = "ISL"
+    #: two coordinates that share an offset, a coordinate at which two maps differ, or the smallest
+    #: padding slot. For symbolic sizes a
+    #: :class:`~morello_layouts.proof.verdict.SymbolicCounterexample`.
     counterexample: Any = None
+    #: the symbolic sizes for which the claim holds; None for numbers, and if unknown.
     condition: Condition | None = None
+    #: elements of the buffer that are padding, if the claim is about them.
     unused: Int | None = None
-    assumptions: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()  #: the facts assumed about symbolic sizes.
+    #: what was judged: ``"formulas"``, if those that the user gets (SymPy's too) were held against
+    #: the recipe; if that stayed undecided, ``"the recipe only: …"`` with the reason; empty for
+    #: other questions.
     judged: str = ""
+    #: the user's SymPy symbols of sizes, by name.
     size_symbols: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     json_keys: ClassVar[tuple[str, ...]] = (

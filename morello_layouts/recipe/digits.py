@@ -33,25 +33,22 @@ from morello_layouts.recipe.steps import (
 class AxisDigit:
     """A digit of an index in mixed radix: ``index // unit % modulus``.
 
-    Attributes:
-        of: the index: a logical dimension; or digits that were joined and then cut elsewhere than
-            between two of them (the index is their sum of ``stride * digit``). No digits at all are
-            the index of an axis that holds padding only: it is always 0.
-        unit: the step of the index for which the digit grows by one.
-        radix: the number of values that the axis has room for. Those from ``modulus`` on, or past
-            the end of the index, are padding.
-        modulus: the number of values before the digit begins again; None if it never does, as it
-            is the highest digit of its index. A digit of modulus 1 is always 0.
-        stride: elements from one value to the next, in the buffer or in the index of an axis.
-
     >>> print(AxisDigit(of=1, unit=4, radix=2), AxisDigit(of=1, unit=1, radix=4, modulus=4))
     d1//4 d1%4
     """
 
+    #: the index: a logical dimension; or digits that were joined and then cut elsewhere than
+    #: between two of them (the index is their sum of ``stride * digit``). No digits at all are the
+    #: index of an axis that holds padding only: it is always 0.
     of: int | tuple[AxisDigit, ...]
-    unit: int
+    unit: int  #: the step of the index for which the digit grows by one.
+    #: the number of values that the axis has room for. Those from ``modulus`` on, or past the end
+    #: of the index, are padding.
     radix: Int
+    #: the number of values before the digit begins again; None if it never does, as it is the
+    #: highest digit of its index. A digit of modulus 1 is always 0.
     modulus: int | None = None
+    #: elements from one value to the next, in the buffer or in the index of an axis.
     stride: Int = 1
 
     @property

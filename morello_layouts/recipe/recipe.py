@@ -29,25 +29,20 @@ from morello_layouts.recipe.steps import (
 class Recipe(Displayed):
     """A layout at a shape: steps over axes, then row-major order of the resulting axes.
 
-    Attributes:
-        shape: logical sizes.
-        steps: the steps in order.
-        tail_padding: elements of padding at the end of the buffer, after those of the axes. If it
-            is negative, the buffer ends so many slots before the end of the axes: a view of columns
-            ends at its last element, not at the end of the last row.
-        offset: elements of padding at the start of the buffer, before those of the axes.
-        axis_names: a different name for each physical axis, such as ``lane`` and ``register``; none
-            for memory, whose axes have no names.
-
     >>> from morello_layouts.recipe.steps import Transpose
     >>> print(Recipe((3, 5), (Pad((4, 6)), Split((2, 2)), Transpose((0, 2, 1, 3)))))
     [3,5] → pad [4,6] → split [2,2,3,2] → transpose [2,3,2,2]
     """
 
-    shape: Shape
-    steps: tuple[Step, ...] = ()
+    shape: Shape  #: logical sizes.
+    steps: tuple[Step, ...] = ()  #: the steps in order.
+    #: elements of padding at the end of the buffer, after those of the axes. If it is negative, the
+    #: buffer ends so many slots before the end of the axes: a view of columns ends at its last
+    #: element, not at the end of the last row.
     tail_padding: Int = 0
-    offset: Int = 0
+    offset: Int = 0  #: elements of padding at the start of the buffer, before those of the axes.
+    #: a different name for each physical axis, such as ``lane`` and ``register``; none for memory,
+    #: whose axes have no names.
     axis_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

@@ -42,15 +42,10 @@ class _Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class XorSteps:
-    """The splits that make a changed digit an axis, and the xor.
+    """The splits that make a changed digit an axis, and the xor."""
 
-    Attributes:
-        cuts: for each dimension the sizes of the axes into which it is split.
-        xor: the step after the splits.
-    """
-
-    cuts: tuple[Shape, ...]
-    xor: Xor
+    cuts: tuple[Shape, ...]  #: for each dimension the sizes of the axes into which it is split.
+    xor: Xor  #: the step after the splits.
 
     @property
     def shape(self) -> Shape:

@@ -74,16 +74,13 @@ T = TypeVar("T")
 class Pad:
     """Grow each axis to the given size; the elements keep their coordinates.
 
-    Attributes:
-        sizes: the size of each axis after the step, in elements.
-        cut: whether an axis may lose padding at its end instead: every other column of 7 is 4
-            pairs without the last place.
-
     >>> Pad((4, 6)).apply((3, 5))
     (4, 6)
     """
 
-    sizes: Shape
+    sizes: Shape  #: the size of each axis after the step, in elements.
+    #: whether an axis may lose padding at its end instead: every other column of 7 is 4 pairs
+    #: without the last place.
     cut: bool = False
     name: ClassVar[str] = "pad"
 
@@ -100,13 +97,11 @@ class Pad:
 class Split:
     """Break axis i of size n into (n / t, t) if ``tiles[i]`` is t, and leave it whole if None.
 
-    Attributes:
-        tiles: for each axis the size of its new inner axis; None for no split.
-
     >>> Split((2, None)).apply((4, 6))
     (2, 2, 6)
     """
 
+    #: for each axis the size of its new inner axis; None for no split.
     tiles: tuple[Int | None, ...]
     name: ClassVar[str] = "split"
 
@@ -137,14 +132,11 @@ class Split:
 class Transpose:
     """Reorder the axes: new axis k is old axis ``order[k]``.
 
-    Attributes:
-        order: for each new axis the old one.
-
     >>> Transpose((0, 2, 1)).apply((2, 3, 4))
     (2, 4, 3)
     """
 
-    order: tuple[int, ...]
+    order: tuple[int, ...]  #: for each new axis the old one.
     name: ClassVar[str] = "transpose"
 
     def apply(self, shape: Shape) -> Shape:
@@ -160,14 +152,11 @@ class Merge:
     A count of 0 makes a new axis of size 1, the empty product: a tile with more dimensions than the
     array gets its leading axes from it.
 
-    Attributes:
-        counts: for each new axis the number of old ones that it joins.
-
     >>> Merge((0, 2, 1)).apply((2, 3, 4))
     (1, 6, 4)
     """
 
-    counts: tuple[int, ...]
+    counts: tuple[int, ...]  #: for each new axis the number of old ones that it joins.
     name: ClassVar[str] = "merge"
 
     def apply(self, shape: Shape) -> Shape:
@@ -188,17 +177,14 @@ class Scatter:
     This is the general step, for layouts that the others cannot say: elements may share a slot,
     as along a stride of 0, and lie in any order.
 
-    Attributes:
-        forms: the coordinate along each new axis as an affine expression over ``d0, d1, …``.
-        sizes: the size of each new axis.
-
     >>> from morello_layouts.expr import variable
     >>> Scatter((variable("d0", 0, 5),) * 2, (6, 6)).apply((6,))
     (6, 6)
     """
 
+    #: the coordinate along each new axis as an affine expression over ``d0, d1, …``.
     forms: tuple[AffineExpr, ...]
-    sizes: Shape
+    sizes: Shape  #: the size of each new axis.
     name: ClassVar[str] = "scatter"
 
     def apply(self, shape: Shape) -> Shape:
@@ -222,20 +208,15 @@ class Xor:
     permutation of them, whatever the size of the source: the step is its own inverse, and moves
     elements and padding within their axes only.
 
-    Attributes:
-        target: the axis whose coordinates change; its size is 2^k.
-        source: another axis, of any size.
-        shift: the bits of the source's coordinate that are passed over.
-
     >>> Xor(target=1, source=0).apply((6, 4))
     (6, 4)
     >>> [Xor(1, 0).new_target((i, 3), (6, 4)) for i in range(6)]
     [3, 2, 1, 0, 3, 2]
     """
 
-    target: int
-    source: int
-    shift: int = 0
+    target: int  #: the axis whose coordinates change; its size is 2^k.
+    source: int  #: another axis, of any size.
+    shift: int = 0  #: the bits of the source's coordinate that are passed over.
     name: ClassVar[str] = "xor"
 
     def apply(self, shape: Shape) -> Shape:
@@ -270,16 +251,12 @@ class Xor:
 class Renumber:
     """Give the places along one axis other numbers: place k becomes place ``numbers[k]``.
 
-    Attributes:
-        axis: the axis.
-        numbers: for each of its places the new number, a permutation.
-
     >>> Renumber(1, (2, 0, 1)).apply((6, 3)), [Renumber(1, (2, 0, 1)).value(k) for k in range(3)]
     ((6, 3), [2, 0, 1])
     """
 
-    axis: int
-    numbers: tuple[int, ...]
+    axis: int  #: the axis.
+    numbers: tuple[int, ...]  #: for each of its places the new number, a permutation.
     name: ClassVar[str] = "renumber"
 
     def apply(self, shape: Shape) -> Shape:
@@ -315,14 +292,11 @@ class Replicate:
 
     Its *holders* are these places; the first one is at 0 along each new axis.
 
-    Attributes:
-        sizes: the size of each new axis.
-
     >>> Replicate((2,)).apply((3, 4))
     (3, 4, 2)
     """
 
-    sizes: Shape
+    sizes: Shape  #: the size of each new axis.
     name: ClassVar[str] = "replicate"
 
     def apply(self, shape: Shape) -> Shape:
@@ -337,17 +311,13 @@ class Window:
 
     Element x of axis k goes to ``starts[k] + strides[k] * x``. The places between are padding.
 
-    Attributes:
-        sizes: the size of each axis after the step, in elements.
-        starts: the place of the first element along each axis.
-        strides: the places from one element to the next; if negative, the axis runs backwards.
-
     >>> Window((8,), (6,), (-2,)).apply((3,))
     (8,)
     """
 
-    sizes: Shape
-    starts: Shape
+    sizes: Shape  #: the size of each axis after the step, in elements.
+    starts: Shape  #: the place of the first element along each axis.
+    #: the places from one element to the next; if negative, the axis runs backwards.
     strides: Shape
     name: ClassVar[str] = "window"
 

@@ -58,9 +58,6 @@ def _entries(value: Any) -> Iterable[Any]:
 class Column:
     """Integers side by side, with the operators of one integer.
 
-    Attributes:
-        values: the integers, or truth values.
-
     >>> column = Column([0, 5, 9])
     >>> (column // 4 * 10 + column % 4).values, (column < 6).values
     ([0, 11, 21], [True, True, False])
@@ -69,7 +66,7 @@ class Column:
     __slots__ = ("values",)
 
     def __init__(self, values: Iterable[Any]) -> None:
-        self.values = list(values)
+        self.values = list(values)  #: the integers, or truth values.
 
     __add__, __radd__ = _binary(operator.add)
     __sub__, __rsub__ = _binary(operator.sub)

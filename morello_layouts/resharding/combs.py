@@ -21,20 +21,14 @@ from morello_layouts.description import count
 class Run:
     """Blocks of one length at equal distances: ``start + period*q + b``.
 
-    Attributes:
-        start: the first position.
-        block: how many positions follow each other, ``0 <= b < block``.
-        period: the distance of two blocks, at least ``block``.
-        count: the number of blocks, ``0 <= q < count``.
-
     >>> list(Run(start=2, block=2, period=8, count=3))
     [2, 3, 10, 11, 18, 19]
     """
 
-    start: int
-    block: int
-    period: int = 0
-    count: int = 1
+    start: int  #: the first position.
+    block: int  #: how many positions follow each other, ``0 <= b < block``.
+    period: int = 0  #: the distance of two blocks, at least ``block``.
+    count: int = 1  #: the number of blocks, ``0 <= q < count``.
 
     @property
     def size(self) -> int:
@@ -55,18 +49,14 @@ class Run:
 class Message:
     """The elements that one device sends to another: a product of runs.
 
-    Attributes:
-        sender: the number of the device that has them.
-        receiver: the number of the device that needs them; the sender itself, if it has them.
-        runs: for each dimension of the array runs that share no position, in ascending order of
-            their starts. The order of positions in a message is that of the runs.
-
     >>> Message(0, 1, ((Run(0, 4),), (Run(0, 2, 8, 4), Run(40, 1)))).shape
     (4, 9)
     """
 
-    sender: int
-    receiver: int
+    sender: int  #: the number of the device that has them.
+    receiver: int  #: the number of the device that needs them; the sender itself, if it has them.
+    #: for each dimension of the array runs that share no position, in ascending order of their
+    #: starts. The order of positions in a message is that of the runs.
     runs: tuple[tuple[Run, ...], ...]
 
     @property
@@ -89,20 +79,15 @@ class Message:
 class Pieces:
     """The pieces of a message.
 
-    Attributes:
-        message: the message.
-        order: its dimensions, the slowest first.
-        most: the elements of a piece at most.
-
     >>> message = Message(0, 1, ((Run(0, 3),), (Run(0, 2, 8, 2),)))
     >>> pieces = Pieces(message, (0, 1), 3)
     >>> len(pieces), [list(run) for runs in pieces[1] for run in runs]
     (6, [[0], [9]])
     """
 
-    message: Message
-    order: tuple[int, ...]
-    most: int
+    message: Message  #: the message.
+    order: tuple[int, ...]  #: its dimensions, the slowest first.
+    most: int  #: the elements of a piece at most.
 
     @cached_property
     def _counts(self) -> list[tuple[int, int]]:
@@ -163,18 +148,14 @@ def _at(run: Run, position: int) -> int:
 class Comb:
     """Blocks of neighbouring indices at equal distances.
 
-    Attributes:
-        start: the first index.
-        block: the number of neighbours in a block.
-        repeats: pairs (period, count), outermost first: the block is repeated ``count`` times,
-            ``period`` indices apart, all of this as often as the pair before says.
-
     >>> list(Comb(1, 2, ((10, 2), (4, 2))))
     [1, 2, 5, 6, 11, 12, 15, 16]
     """
 
-    start: int
-    block: int
+    start: int  #: the first index.
+    block: int  #: the number of neighbours in a block.
+    #: pairs (period, count), outermost first: the block is repeated ``count`` times, ``period``
+    #: indices apart, all of this as often as the pair before says.
     repeats: tuple[tuple[int, int], ...] = ()
 
     @property
@@ -220,19 +201,13 @@ class Comb:
 
 
 class Level(NamedTuple):
-    """One level of a cut: which value of a mesh axis holds a block.
+    """One level of a cut: which value of a mesh axis holds a block."""
 
-    Attributes:
-        block: the indices of a block: an int; symbolic only in formulas.
-        axis: the number of the mesh axis to which the block's number goes; None if it stays local.
-        size: the size of this axis; 1 if local.
-        shift: what is added to the block's number, modulo the size.
-    """
-
-    block: Any
+    block: Any  #: the indices of a block: an int; symbolic only in formulas.
+    #: the number of the mesh axis to which the block's number goes; None if it stays local.
     axis: int | None = None
-    size: int = 1
-    shift: int = 0
+    size: int = 1  #: the size of this axis; 1 if local.
+    shift: int = 0  #: what is added to the block's number, modulo the size.
 
     def block_of(self, value: Any) -> Any:
         """Return the number of the block that a value of the axis holds."""

@@ -32,18 +32,13 @@ _PRODUCT = 1 << 31  # numbers whose products do not
 
 @dataclass(frozen=True, eq=False)
 class Traffic:
-    """What devices hold and move, in elements.
+    """What devices hold and move, in elements."""
 
-    Attributes:
-        held: the elements that each device holds before, by its position in the mesh if both sides
-            have the same axes, else by its number.
-        needed: those that it needs.
-        kept: those of them that it holds already.
-    """
-
+    #: the elements that each device holds before, by its position in the mesh if both sides have
+    #: the same axes, else by its number.
     held: Array
-    needed: Array
-    kept: Array
+    needed: Array  #: those that it needs.
+    kept: Array  #: those of them that it holds already.
 
     @property
     def received(self) -> Array:
@@ -196,17 +191,12 @@ def _one_by_one(
 
 @dataclass(frozen=True, slots=True)
 class Owner(Displayed):
-    """The coordinate along an axis of devices of those that hold an element.
-
-    Attributes:
-        axis: the name of the axis; that of receivers ends with a prime.
-        form: the coordinate, as a formula of the element's coordinates.
-    """
+    """The coordinate along an axis of devices of those that hold an element."""
 
     json_keys: ClassVar = ("axis", "formula=text")
 
-    axis: str
-    form: AffineExpr
+    axis: str  #: the name of the axis; that of receivers ends with a prime.
+    form: AffineExpr  #: the coordinate, as a formula of the element's coordinates.
 
     @property
     def text(self) -> str:
@@ -224,24 +214,16 @@ class Owner(Displayed):
 
 @dataclass(frozen=True, slots=True)
 class Indices(Displayed):
-    """The indices of one dimension in the message from a device to another.
-
-    Attributes:
-        dim: the dimension.
-        lows: the first index is the largest of these.
-        highs: the index behind the last one is the smallest of these.
-        owners: what else holds, of cuts that repeat: these formulas of the index are these
-            coordinates.
-        period: after so many indices the pattern repeats; None if it does not.
-    """
+    """The indices of one dimension in the message from a device to another."""
 
     json_keys: ClassVar = ("dim", "text", "period")
 
-    dim: int
-    lows: tuple[AffineExpr, ...]
-    highs: tuple[AffineExpr, ...]
+    dim: int  #: the dimension.
+    lows: tuple[AffineExpr, ...]  #: the first index is the largest of these.
+    highs: tuple[AffineExpr, ...]  #: the index behind the last one is the smallest of these.
+    #: what else holds, of cuts that repeat: these formulas of the index are these coordinates.
     owners: tuple[Owner, ...]
-    period: Int | None
+    period: Int | None  #: after so many indices the pattern repeats; None if it does not.
 
     @property
     def expr(self) -> sympy.Expr:
@@ -282,15 +264,11 @@ def _one(name: str, forms: Sequence[AffineExpr]) -> str:
 
 @dataclass(frozen=True)
 class Formulas(Displayed):
-    """The formulas of an exchange; coordinates of receivers have a prime.
-
-    Attributes:
-        exchange: who sends what to whom.
-    """
+    """The formulas of an exchange; coordinates of receivers have a prime."""
 
     json_keys: ClassVar = ("sender", "receiver", "holds", "needs", "message")
 
-    exchange: Exchange
+    exchange: Exchange  #: who sends what to whom.
 
     @property
     def sender(self) -> str:

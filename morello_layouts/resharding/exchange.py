@@ -19,15 +19,11 @@ Values: TypeAlias = dict[int, Any]
 
 
 class Axis(NamedTuple):
-    """An axis of devices.
+    """An axis of devices."""
 
-    Attributes:
-        name: as the mesh calls it.
-        digits: pairs (size, stride): an axis of a mesh is one digit of a device's position there;
-            axes that a cut joins are several, the most major first.
-    """
-
-    name: str
+    name: str  #: as the mesh calls it.
+    #: pairs (size, stride): an axis of a mesh is one digit of a device's position there; axes that
+    #: a cut joins are several, the most major first.
     digits: tuple[tuple[int, int], ...]
 
     @property
@@ -48,17 +44,12 @@ class Axis(NamedTuple):
 
 @dataclass(frozen=True)
 class End:
-    """One side of an exchange.
+    """One side of an exchange."""
 
-    Attributes:
-        sharding: as it was given.
-        axes: by number the axes that place a device; two sides of one mesh have the same.
-        cuts: the levels of each dimension.
-    """
-
-    sharding: Sharding
+    sharding: Sharding  #: as it was given.
+    #: by number the axes that place a device; two sides of one mesh have the same.
     axes: Mapping[int, Axis]
-    cuts: tuple[tuple[Level, ...], ...]
+    cuts: tuple[tuple[Level, ...], ...]  #: the levels of each dimension.
 
     @cached_property
     def cut_axes(self) -> tuple[int, ...]:
@@ -92,18 +83,12 @@ class Exchange:
     If several devices hold a part, the devices that need some of it are numbered, and receiver k
     gets it from holder ``k % copies``: so the holders share the work. Along ``same`` axes the
     sender has the receiver's own coordinate, which is as even and needs fewer links.
-
-    Attributes:
-        shape: the sizes of the array.
-        source: who holds what before.
-        target: who needs what.
-        is_common: whether both are on the same axes.
     """
 
-    shape: tuple[Int, ...]
-    source: End
-    target: End
-    is_common: bool
+    shape: tuple[Int, ...]  #: the sizes of the array.
+    source: End  #: who holds what before.
+    target: End  #: who needs what.
+    is_common: bool  #: whether both are on the same axes.
 
     @property
     def ends(self) -> tuple[End, End]:

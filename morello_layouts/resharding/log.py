@@ -23,21 +23,13 @@ _OPERATION: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """What a line of a log names.
+    """What a line of a log names."""
 
-    Attributes:
-        line: its number, from 1.
-        operation: the instruction of HLO; empty if the line does not say.
-        array: the array's type; empty if the line does not say, or for a tuple.
-        source: the sharding before.
-        target: the sharding afterwards.
-    """
-
-    line: int
-    operation: str
-    array: str
-    source: str
-    target: str
+    line: int  #: its number, from 1.
+    operation: str  #: the instruction of HLO; empty if the line does not say.
+    array: str  #: the array's type; empty if the line does not say, or for a tuple.
+    source: str  #: the sharding before.
+    target: str  #: the sharding afterwards.
 
 
 def pairs_of(log: str) -> Iterator[Pair]:
@@ -61,25 +53,16 @@ def pairs_of(log: str) -> Iterator[Pair]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Rematerialization(Displayed):
-    """A line in which XLA says that it gathers an array on every device, and what would do.
-
-    Attributes:
-        line: the number of the line in the log, from 1.
-        operation: the instruction of HLO; empty if the line does not say.
-        source: the sharding before.
-        target: the sharding afterwards.
-        plan: what must move instead; None if ``reason`` says why there is no plan.
-        reason: empty if there is a plan.
-    """
+    """A line in which XLA says that it gathers an array on every device, and what would do."""
 
     json_keys: ClassVar = ("line", "operation", "source", "target", "plan", "reason", "advice")
 
-    line: int
-    operation: str
-    source: str
-    target: str
-    plan: Plan | None
-    reason: str
+    line: int  #: the number of the line in the log, from 1.
+    operation: str  #: the instruction of HLO; empty if the line does not say.
+    source: str  #: the sharding before.
+    target: str  #: the sharding afterwards.
+    plan: Plan | None  #: what must move instead; None if ``reason`` says why there is no plan.
+    reason: str  #: empty if there is a plan.
 
     @property
     def advice(self) -> str:

@@ -58,17 +58,11 @@ class Stretch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Elements that strides lead to, in the buffer and in the message.
+    """Elements that strides lead to, in the buffer and in the message."""
 
-    Attributes:
-        offset: the first element's offset in the buffer.
-        position: its position in the message.
-        axes: the largest step in the message first.
-    """
-
-    offset: int
-    position: int
-    axes: tuple[Axis, ...]
+    offset: int  #: the first element's offset in the buffer.
+    position: int  #: its position in the message.
+    axes: tuple[Axis, ...]  #: the largest step in the message first.
 
     @property
     def contiguous(self) -> bool:
@@ -92,14 +86,10 @@ def place_of(portion: Portion) -> int | None:
 
 @dataclass(frozen=True)
 class LocalBuffer:
-    """Where a device's buffer has the elements of the array.
+    """Where a device's buffer has the elements of the array."""
 
-    Attributes:
-        recipe: the local layout at the local shape.
-        local: for each dimension a function from a coordinate of the array to the local one.
-    """
-
-    recipe: Recipe
+    recipe: Recipe  #: the local layout at the local shape.
+    #: for each dimension a function from a coordinate of the array to the local one.
     local: tuple[Callable[[int], int], ...]
 
     @cached_property

@@ -48,9 +48,6 @@ _UNCHECKED: Final = 8
 class ExchangeError(LayoutError):
     """An exchange that failed on some ranks. Every rank raises it, and no source was changed.
 
-    Attributes:
-        ranks: the reason by the number of each rank that failed.
-
     >>> print(ExchangeError({2: "local: expected the shape (4, 8), got (4, 7)"}))
     the exchange failed on rank 2
     rank 2: local: expected the shape (4, 8), got (4, 7)
@@ -58,7 +55,7 @@ class ExchangeError(LayoutError):
     """
 
     def __init__(self, ranks: Mapping[int, str]) -> None:
-        self.ranks = dict(ranks)
+        self.ranks = dict(ranks)  #: the reason by the number of each rank that failed.
         super().__init__(
             f"the exchange failed on rank{'s' * (len(ranks) > 1)} {', '.join(map(str, ranks))}",
             "\n".join(f"rank {rank}: {why}" for rank, why in self.ranks.items()),
@@ -108,30 +105,20 @@ def transfer_of(
 
 @dataclass(frozen=True)
 class Transfer:
-    """One rank's part in an exchange, which every rank of the communicator runs.
+    """One rank's part in an exchange, which every rank of the communicator runs."""
 
-    Attributes:
-        comm: the communicator; the rank is the number of the device.
-        source, target: this rank's buffers; None if it has none.
-        sends: the messages that this rank sends, one to itself included.
-        receives: those that it receives.
-        order: the dimensions as messages have them, the slowest first; the same on all ranks.
-        about: what all ranks must agree on.
-        scratch: bytes that the exchange may use beside both arrays.
-        item: the type of an item; None if the arrays say it.
-        problem: why this rank cannot take part; None if it can.
-    """
-
-    comm: MPI.Intracomm
+    comm: MPI.Intracomm  #: the communicator; the rank is the number of the device.
+    #: this rank's buffers; None if it has none.
     source: LocalBuffer | None
     target: LocalBuffer | None
-    sends: Sequence[Message]
-    receives: Sequence[Message]
+    sends: Sequence[Message]  #: the messages that this rank sends, one to itself included.
+    receives: Sequence[Message]  #: those that it receives.
+    #: the dimensions as messages have them, the slowest first; the same on all ranks.
     order: tuple[int, ...]
-    about: str = ""
-    scratch: int = EXCHANGE_SCRATCH
-    item: np.dtype[Any] | None = None
-    problem: Exception | None = None
+    about: str = ""  #: what all ranks must agree on.
+    scratch: int = EXCHANGE_SCRATCH  #: bytes that the exchange may use beside both arrays.
+    item: np.dtype[Any] | None = None  #: the type of an item; None if the arrays say it.
+    problem: Exception | None = None  #: why this rank cannot take part; None if it can.
 
     def run(self, local: Any = None, out: Any = None, dtype: Any = None) -> NDArray[Any] | None:
         """Move the array and return this rank's part of the target; None if it has none.

@@ -30,22 +30,15 @@ from morello_layouts.resharding.steps import Kind, Step, jax_code, kind_of, step
 
 @dataclass(frozen=True, slots=True)
 class Totals(Displayed):
-    """What an exchange moves, in elements: ints, or SymPy expressions of symbolic sizes.
-
-    Attributes:
-        held: the elements on all devices before, copies counted.
-        needed: those on all devices afterwards.
-        kept: those that a device has before and afterwards.
-        moved: ``needed - kept``.
-        condition: what symbolic sizes must be, such as ``8 | M``; empty if nothing is left.
-    """
+    """What an exchange moves, in elements: ints, or SymPy expressions of symbolic sizes."""
 
     json_keys: ClassVar = ("held", "needed", "kept", "moved", "condition")
 
-    held: Any
-    needed: Any
-    kept: Any
-    moved: Any
+    held: Any  #: the elements on all devices before, copies counted.
+    needed: Any  #: those on all devices afterwards.
+    kept: Any  #: those that a device has before and afterwards.
+    moved: Any  #: ``needed - kept``.
+    #: what symbolic sizes must be, such as ``8 | M``; empty if nothing is left.
     condition: str = ""
 
     def __str__(self) -> str:
@@ -59,11 +52,6 @@ class Plan(Displayed):
     Each device receives each element that it needs and lacks once, from one device. Nothing is as
     large as the array or as the number of pairs of devices: messages are computed when they are
     asked for.
-
-    Attributes:
-        source: the sharding before, as an index map to ``device`` and ``offset``.
-        target: the sharding afterwards.
-        exchange: who sends what to whom.
 
     >>> from morello_layouts import reshard
     >>> array = "f32[16,16], mesh={'x': 2, 'y': 4}, spec="
@@ -81,9 +69,9 @@ class Plan(Displayed):
     [(4, (2, 4)), (6, (2, 4)), (7, (2, 4))]
     """
 
-    source: IndexMap
-    target: IndexMap
-    exchange: Exchange
+    source: IndexMap  #: the sharding before, as an index map to ``device`` and ``offset``.
+    target: IndexMap  #: the sharding afterwards.
+    exchange: Exchange  #: who sends what to whom.
 
     json_keys: ClassVar = (
         *("kind", "axes", "verdict", "source=before", "target=after", "shape", "devices"),

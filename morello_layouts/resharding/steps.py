@@ -25,15 +25,11 @@ KindName: TypeAlias = Literal[
 
 
 class Kind(NamedTuple):
-    """The kind of an exchange.
+    """The kind of an exchange."""
 
-    Attributes:
-        name: what devices do.
-        axes: the names of the axes along which senders and receivers differ; empty if the meshes
-            have no common axes.
-    """
-
-    name: KindName
+    name: KindName  #: what devices do.
+    #: the names of the axes along which senders and receivers differ; empty if the meshes have no
+    #: common axes.
     axes: tuple[str, ...] = ()
 
 
@@ -102,22 +98,15 @@ _Entry: TypeAlias = "tuple[Fraction, int, int, State, tuple[Step, ...]]"
 
 @dataclass(frozen=True, slots=True)
 class Step(Displayed):
-    """A collective over axes of a mesh, of parts that are equal on all devices.
-
-    Attributes:
-        kind: ``all-to-all``, ``all-gather``, ``slice`` or ``permute``.
-        axes: the axes.
-        source: the dimension that is cut along them before; None if there is none.
-        target: the dimension that is cut along them afterwards; None if there is none.
-        specs: for each dimension the axes that cut it afterwards, as a PartitionSpec says it.
-    """
+    """A collective over axes of a mesh, of parts that are equal on all devices."""
 
     json_keys: ClassVar = ("kind", "axes", "source", "target", "spec=spec")
 
-    kind: str
-    axes: tuple[str, ...]
-    source: int | None
-    target: int | None
+    kind: str  #: ``all-to-all``, ``all-gather``, ``slice`` or ``permute``.
+    axes: tuple[str, ...]  #: the axes.
+    source: int | None  #: the dimension that is cut along them before; None if there is none.
+    target: int | None  #: the dimension that is cut along them afterwards; None if there is none.
+    #: for each dimension the axes that cut it afterwards, as a PartitionSpec says it.
     specs: Names
 
     @property

@@ -14,23 +14,15 @@ from morello_layouts.tpu.waste import waste_formula
 
 @dataclass(frozen=True, slots=True)
 class TpuFacts:
-    """A layout on a TPU, in words.
+    """A layout on a TPU, in words."""
 
-    Attributes:
-        lanes: the dimension along the 128 lanes of a vector register.
-        sublanes: the dimension along its 8 sublanes.
-        packing: how elements share the 32-bit words of a lane, or take several.
-        default_on: the generations whose compiler chooses this layout for a parameter.
-        default: the same in words, and the choice of the other generations.
-        padding: the reasons for padding.
-    """
-
-    lanes: str
-    sublanes: str
-    packing: str
+    lanes: str  #: the dimension along the 128 lanes of a vector register.
+    sublanes: str  #: the dimension along its 8 sublanes.
+    packing: str  #: how elements share the 32-bit words of a lane, or take several.
+    #: the generations whose compiler chooses this layout for a parameter.
     default_on: tuple[str, ...]
-    default: str
-    padding: tuple[str, ...]
+    default: str  #: the same in words, and the choice of the other generations.
+    padding: tuple[str, ...]  #: the reasons for padding.
 
 
 @dataclass(frozen=True, slots=True)

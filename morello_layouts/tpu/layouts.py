@@ -51,17 +51,11 @@ TYPES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """How a generation stores one element type.
+    """How a generation stores one element type."""
 
-    Attributes:
-        bits: bits that a value needs, such as 4 of s4.
-        stored: bits that it takes in memory: on v2 and v3 a byte at least.
-        is_old: whether the generation is v2 or v3.
-    """
-
-    bits: int
-    stored: int
-    is_old: bool
+    bits: int  #: bits that a value needs, such as 4 of s4.
+    stored: int  #: bits that it takes in memory: on v2 and v3 a byte at least.
+    is_old: bool  #: whether the generation is v2 or v3.
 
     @property
     def per_word(self) -> int:
@@ -306,15 +300,10 @@ _KINDS: Final = {"v3": (((256,),), "v2 and v3"), "v5e": (((128,),), "v4 and late
 
 
 class Generation(NamedTuple):
-    """A generation of TPUs, and the reason to assume it.
+    """A generation of TPUs, and the reason to assume it."""
 
-    Attributes:
-        name: such as ``v5e``.
-        reason: one line.
-    """
-
-    name: str
-    reason: str
+    name: str  #: such as ``v5e``.
+    reason: str  #: one line.
 
 
 def generation_of(

@@ -83,14 +83,6 @@ Groups: TypeAlias = tuple[tuple[int, ...], ...]
 class Suggestion(Displayed):
     """One way to lay out an array.
 
-    Attributes:
-        shape: the array after folding, with its layout.
-        waste: its bytes, factor and padding.
-        groups: for each dimension of ``shape`` the dimensions that are folded into it.
-        changes: the differences from the compiler's own choice: some of ``fold``, ``order`` and
-            ``tile``; empty for that choice.
-        hint: advice in words: the expression to write in the program.
-
     >>> best = suggest("s32", (8388608, 8, 4), "v5e")[0]
     >>> print(best.shape, best.factor, best.changes)
     s32[8388608,8,4]{0,2,1:T(4,128)} 1.0 ()
@@ -98,11 +90,13 @@ class Suggestion(Displayed):
 
     json_keys: ClassVar = ("layout=shape", "changes", "reserved_bytes=byte_size", "factor", "hint")
 
-    shape: XlaShape
-    waste: Waste
-    groups: Groups
+    shape: XlaShape  #: the array after folding, with its layout.
+    waste: Waste  #: its bytes, factor and padding.
+    groups: Groups  #: for each dimension of ``shape`` the dimensions that are folded into it.
+    #: the differences from the compiler's own choice: some of ``fold``, ``order`` and ``tile``;
+    #: empty for that choice.
     changes: tuple[str, ...]
-    hint: str
+    hint: str  #: advice in words: the expression to write in the program.
 
     @property
     def byte_size(self) -> int:

@@ -26,36 +26,25 @@ _PLACES = ("minor", "second-minor", "third-minor", "fourth-minor", "fifth-minor"
 class Padding:
     """One reason why an array takes more than its data.
 
-    Attributes:
-        dimensions: the logical dimensions that are padded: several if a tile's ``*`` joins them;
-            none if the padding is not along a dimension.
-        size: before padding: elements along the dimension, elements of the buffer, or bits; a
-            polynomial if sizes are symbolic.
-        padded: the same after padding.
-        text: the reason in words.
-
     >>> from morello_layouts.notations.xla import XlaLayout
     >>> x = XlaShape("f32", (7, 3, 128), XlaLayout((2, 1, 0), ((8, 128),)))
     >>> waste(x).reasons[0].size, waste(x).reasons[0].padded
     (3, 8)
     """
 
+    #: the logical dimensions that are padded: several if a tile's ``*`` joins them; none if the
+    #: padding is not along a dimension.
     dimensions: tuple[int, ...]
+    #: before padding: elements along the dimension, elements of the buffer, or bits; a polynomial
+    #: if sizes are symbolic.
     size: Int
-    padded: Int
-    text: str
+    padded: Int  #: the same after padding.
+    text: str  #: the reason in words.
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Waste(Displayed):
     """Bytes of an array's data and of its buffer.
-
-    Attributes:
-        shape: the array and its layout.
-        data_bytes: bytes of the elements alone.
-        reserved_bytes: bytes that XLA reserves.
-        reasons: the reasons for padding, minor dimension first; together they account for all of
-            it, except for bits that fill the last byte.
 
     >>> from morello_layouts.notations.xla import XlaLayout
     >>> x = XlaShape("f32", (7, 3, 128), XlaLayout((2, 1, 0), ((8, 128),)))
@@ -69,9 +58,11 @@ class Waste(Displayed):
         "reasons=reason_texts",
     )
 
-    shape: XlaShape
-    data_bytes: int
-    reserved_bytes: int
+    shape: XlaShape  #: the array and its layout.
+    data_bytes: int  #: bytes of the elements alone.
+    reserved_bytes: int  #: bytes that XLA reserves.
+    #: the reasons for padding, minor dimension first; together they account for all of it, except
+    #: for bits that fill the last byte.
     reasons: tuple[Padding, ...]
 
     @property
@@ -222,12 +213,6 @@ def _extent(place: int, t: int, rank: int, *, joined: bool) -> str:
 class WasteFormula(Displayed):
     """Bytes of an array's data and of its buffer, for every value of its symbolic sizes.
 
-    Attributes:
-        shape: the array and its layout.
-        data: bytes of the elements alone: a polynomial in the names of sizes.
-        reserved: bytes that XLA reserves: a polynomial in names and quotients rounded up.
-        reasons: the reasons for padding; a reason applies unless the size is a multiple.
-
     >>> from morello_layouts.notations.xla import XlaLayout
     >>> f = waste_formula(XlaShape("bf16", ("M", "N"), XlaLayout((1, 0), ((8, 128), (2, 1)))))
     >>> f.data_bytes, f.reserved_bytes
@@ -236,9 +221,10 @@ class WasteFormula(Displayed):
     8192
     """
 
-    shape: XlaShape
-    data: Int
-    reserved: Int
+    shape: XlaShape  #: the array and its layout.
+    data: Int  #: bytes of the elements alone: a polynomial in the names of sizes.
+    reserved: Int  #: bytes that XLA reserves: a polynomial in names and quotients rounded up.
+    #: the reasons for padding; a reason applies unless the size is a multiple.
     reasons: tuple[Padding, ...]
 
     @property

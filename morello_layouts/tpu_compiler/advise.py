@@ -47,25 +47,17 @@ _WORTH: Final = 0.99  # of the bytes before, for a change that is worth it
 
 @dataclass(frozen=True, slots=True)
 class Advised:
-    """A change that makes a program better, as measured.
-
-    Attributes:
-        kind: of the change, such as ``donation``.
-        change: what to write, in a line.
-        where: the argument, result or operation that it changes.
-        after: the figures of the changed program.
-        equal: whether the changed function gave the same on the CPU; None if it was not compared.
-        note: how it was compared, or why not.
-    """
+    """A change that makes a program better, as measured."""
 
     json_keys: ClassVar = ("*",)
 
-    kind: str
-    change: str
-    where: str
-    after: Figures
+    kind: str  #: of the change, such as ``donation``.
+    change: str  #: what to write, in a line.
+    where: str  #: the argument, result or operation that it changes.
+    after: Figures  #: the figures of the changed program.
+    #: whether the changed function gave the same on the CPU; None if it was not compared.
     equal: bool | None = None
-    note: str = "not compared"
+    note: str = "not compared"  #: how it was compared, or why not.
 
 
 def saved(before: Figures, after: Figures) -> int:
@@ -95,33 +87,22 @@ def is_better(before: Figures, after: Figures) -> bool:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Advice(Report):
-    """Changes of a function that make its program better. ``print`` it, or let a notebook show it.
-
-    Attributes:
-        name: of the function.
-        generation: the generation of TPUs.
-        devices: the number of devices.
-        before: the figures of the program as it is.
-        advice: the changes that make nothing worse, the most bytes saved first.
-        together: those that are better together than each alone; None if there are none.
-        compiled: the number of changes that were compiled.
-        refused: the number of changes that the compiler refused, or that do not fit.
-        worse: the number of changes that make nothing better, or something worse.
-        left: the number of changes that were not tried: of the budget, or interrupted.
-    """
+    """Changes of a function that make its program better: ``print`` it, or see it in a notebook."""
 
     json_keys: ClassVar = ("*",)
 
-    name: str
-    generation: str
-    devices: int
-    before: Figures
+    name: str  #: of the function.
+    generation: str  #: the generation of TPUs.
+    devices: int  #: the number of devices.
+    before: Figures  #: the figures of the program as it is.
+    #: the changes that make nothing worse, the most bytes saved first.
     advice: tuple[Advised, ...]
+    #: those that are better together than each alone; None if there are none.
     together: Advised | None
-    compiled: int
-    refused: int
-    worse: int
-    left: int
+    compiled: int  #: the number of changes that were compiled.
+    refused: int  #: the number of changes that the compiler refused, or that do not fit.
+    worse: int  #: the number of changes that make nothing better, or something worse.
+    left: int  #: the number of changes that were not tried: of the budget, or interrupted.
 
     @property
     def best(self) -> Advised | None:

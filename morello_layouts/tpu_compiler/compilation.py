@@ -31,24 +31,19 @@ _NUMBER: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
 class Figures:
     """What the compiler says of a program, on one device.
 
-    Attributes:
-        peak_bytes: bytes of HBM: parameters, results, and what lives between them at the peak.
-        vmem_bytes: the same of VMEM.
-        moved_bytes: bytes that copies, transposes and reshapes outside of fusions write to HBM or
-            VMEM in another layout or type, or a second time to the same memory; in a loop, each
-            time.
-        cycles: the compiler's estimates of cycles, summed; in a loop, each time. None if it gives
-            none. It gives none for some instructions.
-
     >>> Figures(1024, 0, 512, None).moved_bytes
     512
     """
 
     json_keys: ClassVar = ("peak_bytes", "vmem_bytes", "moved_bytes", "cycles")
 
-    peak_bytes: int
-    vmem_bytes: int
+    peak_bytes: int  #: bytes of HBM: parameters, results, and what lives between them at the peak.
+    vmem_bytes: int  #: the same of VMEM.
+    #: bytes that copies, transposes and reshapes outside of fusions write to HBM or VMEM in another
+    #: layout or type, or a second time to the same memory; in a loop, each time.
     moved_bytes: int
+    #: the compiler's estimates of cycles, summed; in a loop, each time. None if it gives none. It
+    #: gives none for some instructions.
     cycles: int | None
 
 
@@ -153,25 +148,16 @@ _PROGRAMS: Final = ("after_optimizations.txt", "oom_intermediate_module.txt")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Compilation(Report):
-    """A program that was compiled for a TPU without one. ``print`` it, or let a notebook show it.
-
-    Attributes:
-        generation: the generation of TPUs.
-        devices: the number of devices that the program runs on.
-        figures: its peak, the bytes that it rewrites, its cycles; of each device.
-        error: why the compiler refused it, such as a lack of memory; empty if it compiled.
-        diagnosis: the cost of its layouts, and its memory.
-        program: its HLO after optimization.
-    """
+    """A program that was compiled for a TPU without one: ``print`` it, or see it in a notebook."""
 
     json_keys: ClassVar = ("generation", "devices", "error", "*figures", "memory", "diagnosis")
 
-    generation: str
-    devices: int
-    figures: Figures
-    error: str
-    diagnosis: Diagnosis
-    program: HloModule
+    generation: str  #: the generation of TPUs.
+    devices: int  #: the number of devices that the program runs on.
+    figures: Figures  #: its peak, the bytes that it rewrites, its cycles; of each device.
+    error: str  #: why the compiler refused it, such as a lack of memory; empty if it compiled.
+    diagnosis: Diagnosis  #: the cost of its layouts, and its memory.
+    program: HloModule  #: its HLO after optimization.
 
     @property
     def memory(self) -> MemoryReport | None:

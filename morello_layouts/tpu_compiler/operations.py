@@ -26,19 +26,12 @@ _INLINED: Final = frozenset({"custom_jvp_call", "custom_vjp_call", "custom_vjp_c
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """An operation of a function, at one place or at several that look the same.
+    """An operation of a function, at one place or at several that look the same."""
 
-    Attributes:
-        equation: of the jaxpr; the first one.
-        signature: what the places have in common: primitive, types, parameters.
-        times: how often it runs: places, times the length of the scans around each.
-        source: file and line of the first one; empty if the trace does not say.
-    """
-
-    equation: Any
-    signature: str
-    times: int
-    source: str
+    equation: Any  #: of the jaxpr; the first one.
+    signature: str  #: what the places have in common: primitive, types, parameters.
+    times: int  #: how often it runs: places, times the length of the scans around each.
+    source: str  #: file and line of the first one; empty if the trace does not say.
 
     @property
     def operands(self) -> tuple[Any, ...]:

@@ -44,20 +44,14 @@ _ENVIRONMENT: Final = {
 class Compiler:
     """A command that compiles, and what it may take.
 
-    Attributes:
-        command: its words; the folder of a job follows them.
-        seconds: the time of one compilation.
-        memory: bytes of memory of its process.
-        until: the ending of a dump; the process is ended as soon as it is there.
-
     >>> Compiler(("false",)).seconds
     600
     """
 
-    command: tuple[str, ...]
-    seconds: float = TPU_COMPILER_SECONDS
-    memory: int = TPU_COMPILER_MEMORY
-    until: str = ""
+    command: tuple[str, ...]  #: its words; the folder of a job follows them.
+    seconds: float = TPU_COMPILER_SECONDS  #: the time of one compilation.
+    memory: int = TPU_COMPILER_MEMORY  #: bytes of memory of its process.
+    until: str = ""  #: the ending of a dump; the process is ended as soon as it is there.
 
 
 def libtpu_compiler() -> Compiler:
@@ -81,16 +75,11 @@ def bounded(compiler: Compiler, seconds: float | None, gibibytes: float | None) 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a compilation left, or one that was ended before.
+    """What a compilation left, or one that was ended before."""
 
-    Attributes:
-        folder: with the compiler's dumps.
-        error: the compiler's message; empty if it compiled.
-        cost: the compiler's analysis of costs by name, such as ``optimal_seconds``.
-    """
-
-    folder: Path
-    error: str
+    folder: Path  #: with the compiler's dumps.
+    error: str  #: the compiler's message; empty if it compiled.
+    #: the compiler's analysis of costs by name, such as ``optimal_seconds``.
     cost: Mapping[str, float]
 
     def dump(self, ending: str) -> Path | None:

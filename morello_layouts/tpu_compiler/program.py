@@ -39,35 +39,24 @@ Conversions: TypeAlias = tuple[tuple[int, Callable[[Any], Any]], ...]
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A traced function of flat arguments.
+    """A traced function of flat arguments."""
 
-    Attributes:
-        name: of the function.
-        jaxpr: the function; a ``ClosedJaxpr``.
-        arguments: the arguments' names, such as ``params['w']``.
-        results: the results' names, such as ``result[0]``.
-        donated: positions of arguments whose buffers results may take.
-        parameter_modes: layouts of arguments, other than the default.
-        result_modes: layouts of results, other than the default.
-        specs: for each argument its ``PartitionSpec``, or None.
-        mesh: an ``AbstractMesh``, or None.
-        encoders: how arguments are stored, in the order of the changes: positions, and functions
-            from an argument as it was before.
-        decoders: positions of results, and functions that give them as they were before.
-        first_avals: the types of the arguments before any was stored in another form; else empty.
-    """
-
-    name: str
-    jaxpr: Any
-    arguments: tuple[str, ...]
-    results: tuple[str, ...]
+    name: str  #: of the function.
+    jaxpr: Any  #: the function; a ``ClosedJaxpr``.
+    arguments: tuple[str, ...]  #: the arguments' names, such as ``params['w']``.
+    results: tuple[str, ...]  #: the results' names, such as ``result[0]``.
+    #: positions of arguments whose buffers results may take.
     donated: frozenset[int] = frozenset()
-    parameter_modes: Modes = ()
-    result_modes: Modes = ()
-    specs: tuple[Any, ...] = ()
-    mesh: Any = field(default=None, compare=False)
+    parameter_modes: Modes = ()  #: layouts of arguments, other than the default.
+    result_modes: Modes = ()  #: layouts of results, other than the default.
+    specs: tuple[Any, ...] = ()  #: for each argument its ``PartitionSpec``, or None.
+    mesh: Any = field(default=None, compare=False)  #: an ``AbstractMesh``, or None.
+    #: how arguments are stored, in the order of the changes: positions, and functions from an
+    #: argument as it was before.
     encoders: Conversions = ()
+    #: positions of results, and functions that give them as they were before.
     decoders: Conversions = ()
+    #: the types of the arguments before any was stored in another form; else empty.
     first_avals: tuple[Any, ...] = ()
 
     @property
@@ -419,21 +408,14 @@ def _run_file(file: str) -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A change that may cost less.
+    """A change that may cost less."""
 
-    Attributes:
-        kind: such as ``donation``.
-        change: what to write, in a line.
-        where: the argument, result or operation that it changes.
-        apply: from a program to the changed one.
-        exact: whether results stay the same, but for the order of sums; else values are rounded,
-            and the change is not combined with others.
-        chosen: whether the compiler chooses layouts, which the change then names.
-    """
-
-    kind: str
-    change: str
-    where: str
+    kind: str  #: such as ``donation``.
+    change: str  #: what to write, in a line.
+    where: str  #: the argument, result or operation that it changes.
+    #: from a program to the changed one.
     apply: Callable[[Program], Program] = field(compare=False, repr=False)
+    #: whether results stay the same, but for the order of sums; else values are rounded, and the
+    #: change is not combined with others.
     exact: bool = True
-    chosen: bool = False
+    chosen: bool = False  #: whether the compiler chooses layouts, which the change then names.

@@ -240,17 +240,11 @@ FORMULA: Final = 'give to="mlir": an affine map says any formula'
 
 @dataclass(frozen=True)
 class Source:
-    """A layout as a writer of a notation sees it.
+    """A layout as a writer of a notation sees it."""
 
-    Attributes:
-        m: the index map of the layout.
-        title: what is to be written, in errors: ``XLA layout``.
-        element_type: its name in the notation, if it is to be written.
-    """
-
-    m: IndexMap
-    title: str
-    element_type: str | None = None
+    m: IndexMap  #: the index map of the layout.
+    title: str  #: what is to be written, in errors: ``XLA layout``.
+    element_type: str | None = None  #: its name in the notation, if it is to be written.
 
     @property
     def shape(self) -> tuple[Int, ...]:

@@ -47,17 +47,12 @@ def _obstacle(digits: Digits) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Tiling:
-    """The order of dimensions, most major first, and the tiles over it.
+    """The order of dimensions, most major first, and the tiles over it."""
 
-    Attributes:
-        major_to_minor: the dimensions.
-        tiles: the sizes of each tile.
-        fitted: the number of tile sizes that are the rest of a dimension of this very shape, so
-            that the tiles do not serve another one.
-    """
-
-    major_to_minor: tuple[int, ...]
-    tiles: tuple[tuple[int, ...], ...]
+    major_to_minor: tuple[int, ...]  #: the dimensions.
+    tiles: tuple[tuple[int, ...], ...]  #: the sizes of each tile.
+    #: the number of tile sizes that are the rest of a dimension of this very shape, so that the
+    #: tiles do not serve another one.
     fitted: int
 
     @property

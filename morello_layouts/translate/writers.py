@@ -85,17 +85,12 @@ def _swizzled(bases: Vectors, shape: Sequence[int]) -> Encoding | None:
 
 @dataclass(frozen=True)
 class Writer:
-    """A notation that layouts are written in.
+    """A notation that layouts are written in."""
 
-    Attributes:
-        title: one layout of the notation, in errors.
-        write: returns the layout or its text from a source, or raises an error of the source.
-        proves: whether ``write`` has proved the result.
-    """
-
-    title: str
+    title: str  #: one layout of the notation, in errors.
+    #: returns the layout or its text from a source, or raises an error of the source.
     write: Callable[[Source], object]
-    proves: bool = False
+    proves: bool = False  #: whether ``write`` has proved the result.
 
 
 def written(m: IndexMap, to: str, element_type: str | None = None) -> Layout:
