@@ -9,7 +9,8 @@ from itertools import pairwise, product
 from math import prod
 from typing import Any, NamedTuple, TypeAlias
 
-from morello_layouts.expr.sizes import Int
+from morello_layouts.description import listed
+from morello_layouts.expr.sizes import Int, is_nonnegative
 from morello_layouts.notations.sharding import Mesh, Sharding
 from morello_layouts.recipe import delinearize, known, linear_index
 from morello_layouts.resharding.combs import Comb, Level, Message, intersection, part, touched
@@ -94,6 +95,17 @@ class Exchange:
     def ends(self) -> tuple[End, End]:
         """Both sides."""
         return self.source, self.target
+
+    @property
+    def renamed(self) -> str:
+        """Whose names the axes have if both meshes use a name for different ones; else empty."""
+        names = shared_names(*(end.sharding.mesh for end in self.ends)) if self.is_common else []
+        if not names:
+            return ""
+        return (
+            f"axes are named as in the mesh before; in the mesh after, {listed(names)} "
+            f"{'is another axis' if len(names) == 1 else 'are other axes'}"
+        )
 
     @cached_property
     def same(self) -> tuple[int, ...]:
@@ -227,12 +239,8 @@ def exchange(source: Sharding, target: Sharding, shape: Sequence[Int]) -> Exchan
         and not any(a % b for a, b in steps)
     )
     if is_common:
-        names = [_names(each.mesh, steps) for each in ends]
-        axes = {
-            k: Axis(min((x[b] for x in names), key=lambda name: "." in name), ((a // b, b),))
-            for k, (a, b) in enumerate(steps)
-            if a > b
-        }
+        names = _common_names(source.mesh, target.mesh, steps)
+        axes = {k: Axis(names[b], ((a // b, b),)) for k, (a, b) in enumerate(steps) if a > b}
         cuts, cuts_after = (_levels(each, sizes, axes) for each in ends)
         if cuts is not None and cuts_after is not None:
             one, other = End(source, axes, cuts), End(target, axes, cuts_after)
@@ -246,13 +254,33 @@ def _digits(mesh: Mesh) -> dict[str, tuple[int, int]]:
     return {name: (sizes[k], prod(sizes[k + 1 :])) for k, name in enumerate(mesh.names)}
 
 
-def _names(mesh: Mesh, steps: Sequence[tuple[int, int]]) -> dict[int, str]:
-    """Return a name for each stride: the axis of the mesh that has it, and which part of it."""
-    found = {}
+def shared_names(one: Mesh, other: Mesh) -> list[str]:
+    """Return the names that both meshes have for different axes of devices."""
+    digits, theirs = _digits(one), _digits(other)
+    both = (name for name in digits if max(digits[name][0], theirs.get(name, (1, 1))[0]) > 1)
+    return [name for name in both if name in theirs and digits[name] != theirs[name]]
+
+
+def _common_names(one: Mesh, other: Mesh, steps: Sequence[tuple[int, int]]) -> dict[int, str]:
+    """Return a name of its own for each stride, of a whole axis where a mesh has one.
+
+    If a name means different axes in the two meshes, all names are of the first mesh.
+    """
+    names, others = _names(one, steps), _names(other, steps)
+    if not shared_names(one, other):
+        names |= {b: found for b, found in others.items() if found[1] and not names[b][1]}
+    return {b: name for b, (name, _) in names.items()}
+
+
+def _names(mesh: Mesh, steps: Sequence[tuple[int, int]]) -> dict[int, tuple[str, bool]]:
+    """Return for each stride the axis of the mesh that has it, and whether that is all of it."""
+    found, dot = {}, "."
+    while any(dot in name for name in mesh.names):
+        dot += "."
     for name, (size, stride) in _digits(mesh).items():
         inside = [b for a, b in steps if stride <= b < stride * size and a > b]
         for k, b in enumerate(inside):
-            found[b] = name if len(inside) == 1 else f"{name}.{k}"
+            found[b] = (name, True) if len(inside) == 1 else (f"{name}{dot}{k}", False)
     return found
 
 
@@ -262,7 +290,7 @@ def _levels(
     """Return the cuts along these axes; None if a rotated cut is along two of them."""
     strides, cuts = _digits(sharding.mesh), []
     for dim, n in enumerate(shape):
-        levels = list[Level]()
+        levels, extent = list[Level](), n
         for digit in sharding.digits(dim, n):
             own = [strides[name] for name in digit.axes]
             inside = [
@@ -279,7 +307,12 @@ def _levels(
             levels += [
                 Level(digit.block * prod(sizes[j + 1 :]), k, axes[k].size, digit.first)
                 for j, k in enumerate(inside)
-            ] or [Level(digit.block)]
+            ]
+            if not inside and not is_nonnegative(digit.block - extent):
+                levels.append(Level(digit.block))
+            extent = digit.block
+        while levels and levels[-1].axis is None:  # pieces of a part stay on its device
+            levels.pop()
         cuts.append(tuple(levels))
     return tuple(cuts)
 

@@ -325,6 +325,8 @@ class Plan(Displayed):
             f"before  {_owners(self.exchange.source, self.formulas.holds)}",
             f"after   {_owners(self.exchange.target, self.formulas.needs)}",
         ]
+        if self.exchange.renamed:
+            lines.append(self.exchange.renamed)
         if self.totals is None or self.totals.moved != 0:
             sender, receiver = map(_coordinate, self.exchange.ends, ("", "'"))
             lines.append(f"message from {sender} to {receiver}:")

@@ -231,7 +231,8 @@ def jax_code(
             "    return jax.device_put(a, after)",
         ]
         return _file(verdict, body)
-    lines = [*_mesh_lines("mesh", ends[0]), f"before, after = {before}, {after}"]
+    lines = [f"# {exchange.renamed}"] if exchange.renamed else []
+    lines += [*_mesh_lines("mesh", ends[0]), f"before, after = {before}, {after}"]
     if not collectives or (not steps and before != after):
         body = [*lines, f"{name} = jax.jit(lambda a: a, out_shardings=NamedSharding(mesh, after))"]
         return _file(verdict, body)
@@ -277,8 +278,8 @@ def _names(end: End) -> Names:
 def _spec(end: End, shape: Sequence[int]) -> str:
     if not is_even(end, shape):
         raise UnsupportedError(
-            f"{end.sharding.mesh}: the parts are not equal blocks, one for each device",
-            "JAX shards arrays in equal blocks of neighbours",
+            f"{end.sharding.mesh}: the parts are not equal blocks, in the order of the devices",
+            "JAX shards arrays in equal blocks of neighbours, the first on the first device",
             "pad the array to a multiple, or run the plan over MPI",
         )
     return spec_text(_names(end))
