@@ -102,7 +102,8 @@ class MlirType(Layout):
         dims: sizes in elements; None for ``?``, which is a symbolic size: N0, N1, … by dimension.
         element_type: MLIR's name of it, such as ``bf16``.
         layout: a memref's layout; each ``?`` in it is a symbolic size.
-        space: a memref's memory space, which changes no offset.
+        space: a memref's memory space, which changes no offset: an integer, a string, or an
+            attribute that a dialect defines for it. Text with another attribute is refused.
 
     Raises:
         LayoutError: if the element type is not MLIR's, or the layout is of another rank.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any, Final
 
@@ -24,6 +25,7 @@ from morello_layouts.notations.grammar import (
     integer,
 )
 from morello_layouts.notations.mlir.layout import MlirMap, MlirPack, MlirType
+from morello_layouts.notations.mlir.types import SPACES
 from morello_layouts.notations.strided.layout import StridedLayout
 from morello_layouts.notations.strided.reader import strides_and_offset
 
@@ -34,9 +36,13 @@ _COMPLEX: Final = Terminal("'complex'", r"complex\b")
 _VECTOR: Final = Terminal("'vector'", r"vector\b")
 _TYPE: Final = Terminal("an element type", "[A-Za-z_][A-Za-z0-9_]*")
 _NAME: Final = Terminal("a name", "[A-Za-z_][A-Za-z0-9_$]*")
-_ALIAS: Final = Terminal("an alias", "#[A-Za-z_][A-Za-z0-9_$]*(?![A-Za-z0-9_$.])")
-# Of a dialect, such as #gpu.address_space<workgroup>.
-_SPACE: Final = Terminal("a memory space", r'#[A-Za-z_]\w*\.[\w.]+(<[^<>]*>)?|"[^"\n]*"')
+_ALIAS: Final = Terminal("an alias", "#[A-Za-z_][A-Za-z0-9_$]*(?![A-Za-z0-9_$.<])")
+_OF_DIALECTS: Final = "|".join(
+    rf"{re.escape(name)}\b" + (rf"\s*<\s*({'|'.join(words.split())})\s*>" if words else r"(?!\s*<)")
+    for name, words in SPACES.items()
+)
+_SPACE: Final = Terminal("a memory space", rf'#({_OF_DIALECTS})(?![\w$.])|"[^"\n]*"')
+_UNKNOWN: Final = Terminal("a memory space", r"#[A-Za-z_][\w$]*(\.[\w$.]+)?")
 _NEGATIVE: Final = Terminal("a negative number", "-[0-9]+")
 _OP: Final = Terminal("linalg.pack or linalg.unpack", r"(linalg|tensor)\.(un)?pack")
 _LIST: Final = Terminal(
@@ -141,7 +147,9 @@ class _Reader:
         layout: MlirMap | StridedLayout | None = None
         space = ""
         while source.take(","):
-            start = source.need("strided", "affine_map", _ALIAS, INT, _SPACE)
+            start = source.need("strided", "affine_map", _ALIAS, INT, _SPACE, _UNKNOWN)
+            if start.kind is _UNKNOWN:
+                raise self.unknown(start, kind)
             is_space = start.kind in (INT, _SPACE)
             if kind != "memref" or space or (layout and not is_space):
                 part = "memory space" if is_space else "layout"
@@ -153,7 +161,9 @@ class _Reader:
                     why, fix = "a text holds what it needs", "write what the alias stands for"
                 raise self.error(what, fix, start.start, why)
             if is_space:
-                space = " : ".join([start, source.need(_TYPE)] if source.take(":") else [start])
+                space = str(start) if start[0] == '"' else "".join(start.split())
+                if source.take(":"):
+                    space += f" : {source.need(_TYPE)}"
             else:
                 places["layout",] = start.start
                 layout = self.layout(start)
@@ -162,6 +172,20 @@ class _Reader:
             return MlirType(str(kind), numbers, element, layout, space)
         except LayoutError as error:
             raise at_part(error, self.text, places, kind.start) from None
+
+    def unknown(self, name: Token, kind: str) -> ParseError:
+        """Return the error of a dialect's attribute that is not known to move no element."""
+        role = "a memory space" if kind == "memref" else "an encoding"
+        words = SPACES.get(name[1:], "").replace("[0-9]+", "number").split()
+        whole = f"{name}<…>" if self.text.startswith("<", self.source.at) else str(name)
+        return self.error(
+            f"{name}: expected {listed(words, 'or')} in <…>"
+            if words
+            else f"{whole} is not {role} that is known here",
+            f"if it moves no element, leave {whole} out",
+            name.start,
+            "an attribute of a dialect may be a layout, which moves elements",
+        )
 
     def sizes(self) -> list[Token]:
         """Read sizes with an x behind each."""

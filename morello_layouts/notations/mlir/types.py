@@ -1,4 +1,4 @@
-"""MLIR's element types and their bits in a buffer."""
+"""MLIR's element types with their bits in a buffer, and the memory spaces that dialects define."""
 
 from __future__ import annotations
 
@@ -16,6 +16,29 @@ _FLOATS: Final = (
 )
 _SCALAR: Final = re.compile(r"(?:si|ui|i|f|bf|tf)([1-9][0-9]{0,7})(?:E.*)?", re.ASCII)
 _COMPOUND: Final = re.compile(r"(complex|vector)<((?:[0-9]{1,9}x)*)(\w+)>", re.ASCII)
+
+
+# Attributes of dialects that are memory spaces, and so move no element, each with its words.
+# Sources: the enumerations of MLIR's dialects GPU, NVVM, AMDGPU, XeGPU, LLVM, ptr and SPIR-V, of
+# Mosaic (libtpu's parser was asked), and of IREE's HAL and Codegen. ROCDL and IREEGPU define none:
+# their memrefs have those of GPU, AMDGPU and HAL.
+SPACES: Final = {
+    "gpu.address_space": "global workgroup private constant",
+    "nvvm.memory_space": "generic global shared constant local tensor shared_cluster",
+    "amdgpu.address_space": "fat_raw_buffer buffer_rsrc fat_structured_buffer",
+    "xegpu.memory_space": "global slm",
+    "llvm.address_space": "[0-9]+",
+    "ptr.generic_space": "",
+    "spirv.storage_class": "UniformConstant Input Uniform Output Workgroup CrossWorkgroup Private "
+    "Function Generic PushConstant AtomicCounter Image StorageBuffer TileImageEXT NodePayloadAMDX "
+    "CallableDataKHR IncomingCallableDataKHR RayPayloadKHR HitAttributeKHR IncomingRayPayloadKHR "
+    "ShaderRecordBufferKHR PhysicalStorageBuffer HitObjectAttributeNV TaskPayloadWorkgroupEXT "
+    "CodeSectionINTEL DeviceOnlyINTEL HostOnlyINTEL",
+    "tpu.memory_space": "any vmem smem hbm cmem semaphore_mem vmem_shared sreg host",
+    "mosaic_gpu.tmem": "",
+    "hal.descriptor_type": "storage_buffer uniform_buffer",
+    "iree_codegen.workgroup_local": "",
+}
 
 
 def bits_of(element_type: str, part: Part = ()) -> int:

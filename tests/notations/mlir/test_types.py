@@ -145,6 +145,62 @@ def test_mlir_reads_what_we_print() -> None:
             assert ml.are_equivalent(ours, theirs).holds
 
 
+# Memory spaces of dialects. jaxlib's parser was asked for those of Mosaic, and refuses others; the
+# rest stand in tests of MLIR and IREE.
+SPACES = """
+    #gpu.address_space<global> #gpu.address_space<workgroup> #gpu.address_space<private>
+    #nvvm.memory_space<shared> #nvvm.memory_space<shared_cluster> #amdgpu.address_space<buffer_rsrc>
+    #amdgpu.address_space<fat_raw_buffer> #spirv.storage_class<StorageBuffer> #llvm.address_space<3>
+    #spirv.storage_class<Function> #ptr.generic_space #mosaic_gpu.tmem #iree_codegen.workgroup_local
+    #tpu.memory_space<any> #tpu.memory_space<vmem> #tpu.memory_space<smem> #tpu.memory_space<hbm>
+    #tpu.memory_space<cmem> #tpu.memory_space<semaphore_mem> #tpu.memory_space<vmem_shared>
+    #tpu.memory_space<host> #hal.descriptor_type<storage_buffer>
+    #hal.descriptor_type<uniform_buffer>
+""".split()  # noqa: SIM905
+
+
+@each_row("space", SPACES, ids=SPACES)
+def test_memory_spaces_that_dialects_define(space: str) -> None:
+    for layout in ("", ", strided<[1, 4]>", ", affine_map<(d0, d1) -> (d1, d0)>"):
+        text = f"memref<4x8xf32{layout}, {space}>"
+        value = ml.parse(text)
+        assert str(value) == text
+        assert isinstance(value, MlirType)
+        assert value.space == space
+        plain = ml.index_map(f"memref<4x8xf32{layout}>")
+        assert ml.are_equivalent(text, plain).holds
+    assert ml.parse(
+        text.replace("<", "< ").replace(">>", " > >").replace("(d1, d0) >", "(d1, d0)>")
+    )
+
+
+# What may be a layout, or is nothing, is refused by name, and told how to leave it out.
+UNKNOWN = [
+    ("memref<16x256xf32, #tpu.tiled<(8,128),[2,1]>>", "#tpu.tiled<…> is not a memory space"),
+    ("memref<4xf32, strided<[1]>, #tpu.tiled<(8,128),[2,1]>>", "#tpu.tiled<…> is not a memory"),
+    ("memref<4xf32, #gpu.address_space<global>, #foo.bar>", "#foo.bar is not a memory space"),
+    ("memref<4xf32, #mosaic_gpu.tmem<3>>", "#mosaic_gpu.tmem<…> is not a memory space"),
+    ("memref<4xf32, #mosaic_gpu.tmem.x>", "#mosaic_gpu.tmem.x is not a memory space"),
+    ("memref<4xf32, #gpu<address_space workgroup>>", "#gpu<…> is not a memory space"),
+    ("memref<4xf32, #gpu.address_space<shared>>", "#gpu.address_space: expected global, workgroup"),
+    ("memref<4xf32, #gpu.address_space>", "#gpu.address_space: expected global, workgroup"),
+    ("memref<4xf32, #llvm.address_space<x>>", "#llvm.address_space: expected number in <…>"),
+    ("tensor<4xf32, #sparse_tensor.encoding<{map = (d0) -> (d0 : compressed)}>>",
+     "#sparse_tensor.encoding<…> is not an encoding that is known here"),
+]  # fmt: skip
+
+
+@each_row("text, what", UNKNOWN, ids=[row[0] for row in UNKNOWN])
+def test_unknown_attributes_are_refused_by_name(text: str, what: str) -> None:
+    for ask in (ml.parse, ml.verify, ml.index_map):
+        with pytest.raises(ml.ParseError) as caught:
+            ask(text)
+        assert caught.value.what.startswith(what)
+        name = re.match(r"#[\w.]+", what)[0]  # type: ignore[index]
+        assert text[caught.value.position :].startswith(name)
+        assert caught.value.fix.startswith(f"if it moves no element, leave {name}")
+
+
 BITS = {
     "i1": 8, "i4": 8, "i8": 8, "ui8": 8, "si16": 16, "i24": 32, "i48": 64, "i128": 128, "i256": 256,
     "index": 64, "f16": 16, "bf16": 16, "tf32": 32, "f64": 64, "f80": 128, "f4E2M1FN": 8,
