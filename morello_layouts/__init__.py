@@ -12,6 +12,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
+from morello_layouts.lazy import offer
+
 if TYPE_CHECKING:
     from morello_layouts import (
         check as check,
@@ -157,6 +159,9 @@ _SUBMODULES: Final = {
 
 _MODULE_OF: Final = {name: module for module, names in _NAMES.items() for name in names.split()}
 
+# What methods of values are short for, besides the public names.
+_METHODS: Final = {"html_of": "api.pictures", "sliders": "api.widgets"}
+
 __all__ = sorted([*_MODULE_OF, "gpu", "tpu"])  # noqa: PLE0605
 
 
@@ -193,6 +198,16 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_near(name)}")
     globals()[name] = value
     return value
+
+
+def _offered(name: str) -> Any:
+    """Return a function for a method that is short for it."""
+    if name in _METHODS:
+        return getattr(import_module(f"{__name__}.{_METHODS[name]}"), name)
+    return __getattr__(name)
+
+
+offer(_offered)
 
 
 def __dir__() -> list[str]:

@@ -13,7 +13,7 @@ from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.sizes import Int
-from morello_layouts.lazy import above
+from morello_layouts.lazy import from_front
 from morello_layouts.plain import Displayed
 from morello_layouts.recipe import Recipe, known
 
@@ -145,7 +145,7 @@ class Layout(Arrays):
     def _repr_html_(self) -> str:
         if self.sizes is not None:
             with suppress(LayoutError):  # a notebook shows what it can
-                shown: str = above("api.pictures:html_of")(self)
+                shown: str = from_front("html_of")(self)
                 return shown
         return super()._repr_html_()
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from morello_layouts.errors import UnsupportedError
 
-__all__ = ["NotInstalledError", "above", "has_numpy", "loader", "missing", "numpy"]
+__all__ = ["NotInstalledError", "from_front", "has_numpy", "loader", "missing", "numpy", "offer"]
 
 
 class NotInstalledError(UnsupportedError):
@@ -47,10 +47,17 @@ else:
     numpy = _Lazy("numpy")
 
 
-def above(place: str) -> Any:
-    """Return a function of a layer above, for a method that is short for it."""
-    module, _, name = place.partition(":")
-    return getattr(import_module(f"morello_layouts.{module}"), name)
+_offered: list[Callable[[str], Any]] = []
+
+
+def offer(find: Callable[[str], Any]) -> None:
+    """Let values show themselves by functions that the package's front finds by their names."""
+    _offered[:] = [find]
+
+
+def from_front(name: str) -> Any:
+    """Return a function that the front offers, for a method that is short for it."""
+    return _offered[0](name)
 
 
 def has_numpy() -> bool:

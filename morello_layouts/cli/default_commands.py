@@ -24,8 +24,8 @@ from morello_layouts.explanations.rows import (
 from morello_layouts.notations import parse
 from morello_layouts.notations.registry import describe
 from morello_layouts.notations.xla import XlaShape
-from morello_layouts.tpu import Suggestion, Waste, default_layout, suggest, waste
-from morello_layouts.tpu.facts import tpu_facts
+from morello_layouts.tpu_layouts import Suggestion, Waste, default_layout, suggest, waste
+from morello_layouts.tpu_layouts.facts import tpu_facts
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -40,7 +40,7 @@ def files(_ctx: click.Context, _param: click.Parameter, beginning: str) -> list[
 
 def generations(_ctx: click.Context, _param: click.Parameter, beginning: str) -> list[str]:
     """Return the generations of TPUs that begin so."""
-    from morello_layouts.tpu import GENERATIONS
+    from morello_layouts.tpu_layouts import GENERATIONS
 
     return [name for name in GENERATIONS if name.startswith(beginning)]
 

@@ -27,10 +27,10 @@ from morello_layouts.errors import LayoutError
 
 if TYPE_CHECKING:
     from morello_layouts.diagnostics.fleet import FleetReport
-    from morello_layouts.diagnostics.report import Report
     from morello_layouts.explorer.server import Server
     from morello_layouts.explorer.subject import Question
     from morello_layouts.hlo import HloModule
+    from morello_layouts.report import Report
 
 _LONG: Final = 4_000_000  # bytes of a dump whose reading shows a progress bar
 

@@ -11,7 +11,7 @@ from morello_layouts.hlo import HloComputation, HloInstruction, HloModule
 from morello_layouts.hlo.scanner import CALLED_BY
 from morello_layouts.notations.xla import XlaShape, XlaTuple
 from morello_layouts.notations.xla.reader import XlaValue
-from morello_layouts.tpu import Waste, buffer_waste, waste
+from morello_layouts.tpu_layouts import Waste, buffer_waste, waste
 
 K = TypeVar("K", bound=Hashable)
 

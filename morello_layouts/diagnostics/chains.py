@@ -16,13 +16,13 @@ from typing import ClassVar, Final, Literal
 from morello_layouts.diagnostics.buffers import is_fused
 from morello_layouts.diagnostics.forces import Neighbours, inner_computation
 from morello_layouts.diagnostics.moves import VerdictCache
-from morello_layouts.diagnostics.report import bytes_text
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.hlo import HloComputation, HloInstruction, HloModule
 from morello_layouts.indexing import IndexingMap, OperandRead
 from morello_layouts.indexing.programs import instruction_indexing
 from morello_layouts.limits import CHAIN_STEPS
 from morello_layouts.notations.xla import XlaShape
+from morello_layouts.report import bytes_text
 
 _PURE: Final = frozenset({
     *("copy", "transpose", "reshape", "bitcast", "bitcast-convert", "slice", "pad"),

@@ -18,7 +18,11 @@ from morello_layouts.diagnostics.buffers import (
     totals_of,
 )
 from morello_layouts.diagnostics.moves import Effect, HloMove, VerdictCache, effect_text, moves_of
-from morello_layouts.diagnostics.report import (
+from morello_layouts.hlo import HloModule, read_hlo
+from morello_layouts.hlo.reader import platform_of
+from morello_layouts.notations.xla import XlaShape
+from morello_layouts.plain import plain
+from morello_layouts.report import (
     Columns,
     Report,
     Summary,
@@ -30,10 +34,6 @@ from morello_layouts.diagnostics.report import (
     table_of,
     text_cell,
 )
-from morello_layouts.hlo import HloModule, read_hlo
-from morello_layouts.hlo.reader import platform_of
-from morello_layouts.notations.xla import XlaShape
-from morello_layouts.plain import plain
 
 
 @dataclass(frozen=True, slots=True)

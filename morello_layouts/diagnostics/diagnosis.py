@@ -35,19 +35,6 @@ from morello_layouts.diagnostics.moves import (
     move_sums,
     moves_of,
 )
-from morello_layouts.diagnostics.report import (
-    Columns,
-    Report,
-    Summary,
-    Table,
-    byte_columns,
-    bytes_cell,
-    bytes_text,
-    first_rows,
-    number_cell,
-    table_of,
-    text_cell,
-)
 from morello_layouts.diagnostics.sharding import (
     HloCollective,
     ShardedParameter,
@@ -61,7 +48,20 @@ from morello_layouts.hlo import HloModule, read_hlo
 from morello_layouts.hlo.assignment import read_assignment
 from morello_layouts.hlo.reader import assignment_beside, platform_of
 from morello_layouts.limits import REPORT_PLACES_SHOWN
-from morello_layouts.tpu.layouts import Generation, generation_of
+from morello_layouts.report import (
+    Columns,
+    Report,
+    Summary,
+    Table,
+    byte_columns,
+    bytes_cell,
+    bytes_text,
+    first_rows,
+    number_cell,
+    table_of,
+    text_cell,
+)
+from morello_layouts.tpu_layouts.layouts import Generation, generation_of
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -27,7 +27,9 @@ from morello_layouts.diagnostics.digests import (
     stamp_of,
 )
 from morello_layouts.diagnostics.moves import effect_text
-from morello_layouts.diagnostics.report import (
+from morello_layouts.errors import LayoutError
+from morello_layouts.limits import FLEET_KEYS, REPORT_CHANGES
+from morello_layouts.report import (
     Columns,
     Report,
     Summary,
@@ -38,8 +40,6 @@ from morello_layouts.diagnostics.report import (
     number_cell,
     text_cell,
 )
-from morello_layouts.errors import LayoutError
-from morello_layouts.limits import FLEET_KEYS, REPORT_CHANGES
 
 Progress: TypeAlias = Callable[[int, int], object]
 """Called with the number of programs that are done, and of all."""

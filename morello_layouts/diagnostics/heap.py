@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from morello_layouts.diagnostics.report import bytes_text
 from morello_layouts.hlo.assignment import Allocation, PlacedValue, Schedule
 from morello_layouts.lazy import numpy as np
 from morello_layouts.limits import HEAP_COLUMNS, HEAP_STEPS
+from morello_layouts.report import bytes_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -13,18 +13,6 @@ from morello_layouts.checks import as_int
 from morello_layouts.diagnostics.buffers import Bytes, WasteCache, space_name, sums
 from morello_layouts.diagnostics.heap import Heap, heap_of, heap_svg, live_values
 from morello_layouts.diagnostics.moves import Place, instruction_place
-from morello_layouts.diagnostics.report import (
-    Columns,
-    Report,
-    Summary,
-    Table,
-    byte_columns,
-    bytes_cell,
-    bytes_text,
-    number_cell,
-    table_of,
-    text_cell,
-)
 from morello_layouts.errors import LayoutError
 from morello_layouts.hlo import HloModule, read_hlo
 from morello_layouts.hlo.assignment import (
@@ -36,6 +24,18 @@ from morello_layouts.hlo.assignment import (
 )
 from morello_layouts.hlo.reader import assignment_beside, platform_of, program_beside, program_name
 from morello_layouts.notations.xla import XlaShape
+from morello_layouts.report import (
+    Columns,
+    Report,
+    Summary,
+    Table,
+    byte_columns,
+    bytes_cell,
+    bytes_text,
+    number_cell,
+    table_of,
+    text_cell,
+)
 
 _KINDS: Final = {
     "parameter": "parameters",

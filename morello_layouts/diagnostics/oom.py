@@ -20,7 +20,15 @@ from morello_layouts.diagnostics.oom_messages import (
     without_colours,
     xla_size,
 )
-from morello_layouts.diagnostics.report import (
+from morello_layouts.diagnostics.wasteful import Alternative, alternative_to
+from morello_layouts.errors import LayoutError
+from morello_layouts.hlo.module import metadata_of
+from morello_layouts.hlo.scanner import open_file
+from morello_layouts.limits import OOM_LABEL, OOM_REASONS
+from morello_layouts.notations import parse
+from morello_layouts.notations.xla import XlaBuffer, XlaShape, XlaTuple
+from morello_layouts.notations.xla.reader import XlaValue
+from morello_layouts.report import (
     Columns,
     Report,
     Summary,
@@ -32,16 +40,8 @@ from morello_layouts.diagnostics.report import (
     table_of,
     text_cell,
 )
-from morello_layouts.diagnostics.wasteful import Alternative, alternative_to
-from morello_layouts.errors import LayoutError
-from morello_layouts.hlo.module import metadata_of
-from morello_layouts.hlo.scanner import open_file
-from morello_layouts.limits import OOM_LABEL, OOM_REASONS
-from morello_layouts.notations import parse
-from morello_layouts.notations.xla import XlaBuffer, XlaShape, XlaTuple
-from morello_layouts.notations.xla.reader import XlaValue
-from morello_layouts.tpu import LANES, Waste, waste
-from morello_layouts.tpu.layouts import Generation, generation_of, packing
+from morello_layouts.tpu_layouts import LANES, Waste, waste
+from morello_layouts.tpu_layouts.layouts import Generation, generation_of, packing
 
 _NAMES: Final = ("size", "shape", "unpadded", "padding", "operator", "label", "kind")
 

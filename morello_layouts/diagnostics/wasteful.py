@@ -15,12 +15,12 @@ from morello_layouts.diagnostics.buffers import (
 )
 from morello_layouts.diagnostics.forces import Force, Neighbours
 from morello_layouts.diagnostics.moves import Place, place_of
-from morello_layouts.diagnostics.report import factor_cell
 from morello_layouts.errors import LayoutError
 from morello_layouts.hlo import HloModule
 from morello_layouts.limits import REPORT_PLACES
 from morello_layouts.notations.xla import XlaShape
-from morello_layouts.tpu import Suggestion, Waste, suggest
+from morello_layouts.report import factor_cell
+from morello_layouts.tpu_layouts import Suggestion, Waste, suggest
 
 
 @dataclass(frozen=True, slots=True)

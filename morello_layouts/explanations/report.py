@@ -21,7 +21,7 @@ from morello_layouts.notations.xla import XlaShape
 from morello_layouts.picture import View, fitted_view
 from morello_layouts.plain import Displayed
 from morello_layouts.recipe import known
-from morello_layouts.tpu.facts import TpuFacts, tpu_facts
+from morello_layouts.tpu_layouts.facts import TpuFacts, tpu_facts
 
 if TYPE_CHECKING:
     from morello_layouts.expr.simplify import Derivation

@@ -19,7 +19,7 @@ from morello_layouts.maps import IndexMap
 from morello_layouts.maps.names import renamed
 from morello_layouts.maps.places import named_forms
 from morello_layouts.picture import UNICODE, Glyphs, fitted_view, terminal_lines
-from morello_layouts.tpu.facts import TpuFacts
+from morello_layouts.tpu_layouts.facts import TpuFacts
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -6,7 +6,7 @@ from math import prod
 from typing import Any
 
 from morello_layouts.errors import ShapeError
-from morello_layouts.lazy import above, numpy as np
+from morello_layouts.lazy import from_front, numpy as np
 from morello_layouts.limits import TABLE_ELEMENTS
 from morello_layouts.recipe import known
 
@@ -21,7 +21,7 @@ class Drawn:
         >>> ml.index_map("[1, 0]", (6, 8)).draw(colour="offset")
         <Picture of [1, 0] at 6x8>
         """
-        return above("api.pictures:draw")(self, **style)
+        return from_front("draw")(self, **style)
 
     def sliders(self, **ranges: tuple[int, int]) -> Any:
         """Return a widget for notebooks: formula and picture, and a slider for each symbolic size.
@@ -42,7 +42,7 @@ of a size
         the symbolic sizes are M, N
         give for example M=(1, 32)
         """
-        return above("api.widgets:sliders")(self, ranges)
+        return from_front("sliders")(self, ranges)
 
     def table(self) -> Any:
         """Return the offset of every element, as an integer array of the layout's shape.
@@ -68,5 +68,5 @@ of a size
         return np.broadcast_to(m(*np.indices(sizes, sparse=True)), sizes).copy()
 
     def _repr_html_(self) -> str:
-        shown: str = above("api.pictures:html_of")(self)
+        shown: str = from_front("html_of")(self)
         return shown

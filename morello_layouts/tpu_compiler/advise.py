@@ -15,7 +15,15 @@ from typing import Any, ClassVar, Final, TypeVar
 from morello_layouts.checks import as_int
 from morello_layouts.description import count, listed
 from morello_layouts.diagnostics.buffers import entry_arrays
-from morello_layouts.diagnostics.report import (
+from morello_layouts.errors import LayoutError
+from morello_layouts.limits import (
+    ADVICE_CHECK_BYTES,
+    ADVICE_CHECK_SECONDS,
+    ADVICE_COMPILATIONS,
+    ADVICE_JOBS,
+    ADVICE_TOGETHER,
+)
+from morello_layouts.report import (
     Columns,
     Report,
     Summary,
@@ -25,14 +33,6 @@ from morello_layouts.diagnostics.report import (
     bytes_text,
     table_of,
     text_cell,
-)
-from morello_layouts.errors import LayoutError
-from morello_layouts.limits import (
-    ADVICE_CHECK_BYTES,
-    ADVICE_CHECK_SECONDS,
-    ADVICE_COMPILATIONS,
-    ADVICE_JOBS,
-    ADVICE_TOGETHER,
 )
 from morello_layouts.tpu_compiler.arguments import ARGUMENT_KINDS
 from morello_layouts.tpu_compiler.compilation import Figures, compile_module, require_generation

@@ -13,12 +13,12 @@ from morello_layouts.diagnostics.buffers import fused_names, is_fused
 from morello_layouts.diagnostics.diagnosis import Diagnosis, diagnose as diagnose_program
 from morello_layouts.diagnostics.memory_report import MemoryReport
 from morello_layouts.diagnostics.moves import HloMove
-from morello_layouts.diagnostics.report import Report, Summary, Table, bytes_text
 from morello_layouts.errors import LayoutError
 from morello_layouts.hlo import HloComputation, HloInstruction, HloModule, read_hlo
 from morello_layouts.limits import COMPILER_MESSAGE
-from morello_layouts.tpu import GENERATIONS
+from morello_layouts.report import Report, Summary, Table, bytes_text
 from morello_layouts.tpu_compiler.process import Compiler, Outcome, Progress, compiled
+from morello_layouts.tpu_layouts import GENERATIONS
 
 _ALLOCATION: Final = re.compile(
     r"^allocation [0-9]{1,18}: size ([0-9]{1,18})(?:, color ([0-9]{1,9}))?", re.MULTILINE

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from morello_layouts.description import count, listed
 from morello_layouts.errors import LayoutError
 from morello_layouts.notations.xla import COMBINE, XlaLayout, XlaShape
-from morello_layouts.tpu.layouts import GENERATIONS, LANES, SUBLANES, WORD, default_layout
-from morello_layouts.tpu.waste import waste_formula
+from morello_layouts.tpu_layouts.layouts import GENERATIONS, LANES, SUBLANES, WORD, default_layout
+from morello_layouts.tpu_layouts.waste import waste_formula
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from morello_layouts.limits import SUGGESTED_DIMENSIONS
 from morello_layouts.notations.xla import XlaShape
 from morello_layouts.notations.xla.lowering import bytes_of
 from morello_layouts.plain import Displayed
-from morello_layouts.tpu.layouts import (
+from morello_layouts.tpu_layouts.layouts import (
     LANES,
     Packing,
     default_layout,
@@ -26,7 +26,7 @@ from morello_layouts.tpu.layouts import (
     sizes_of,
     tiled,
 )
-from morello_layouts.tpu.waste import Waste, waste
+from morello_layouts.tpu_layouts.waste import Waste, waste
 
 _MODULE = "jax.experimental.layout"
 
