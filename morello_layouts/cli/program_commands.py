@@ -185,7 +185,7 @@ def _indexing(file: str, name: str, *, as_json: bool) -> Status:
 
 
 def _tree(file: str) -> Status:
-    from morello_layouts.hlo.tree import HloTree
+    from morello_layouts.hlo.module import HloTree
 
     for line in HloTree(read_module(file)).lines():
         print_text(line)

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 from morello_layouts.lazy import loader
 
 if TYPE_CHECKING:
-    from morello_layouts.explanations.explanation import Explanation, explain
     from morello_layouts.explanations.holding import Shards, shards
     from morello_layouts.explanations.report import ArrayReport
+    from morello_layouts.explanations.rows import Explanation, explain
 
 __all__ = ["ArrayReport", "Explanation", "Shards", "explain", "shards"]
 
 __getattr__ = loader(
     __name__,
-    {"explanation": "Explanation explain", "holding": "Shards shards", "report": "ArrayReport"},
+    {"rows": "Explanation explain", "holding": "Shards shards", "report": "ArrayReport"},
 )

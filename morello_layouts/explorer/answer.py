@@ -40,7 +40,7 @@ from morello_layouts.maps.names import renamed
 from morello_layouts.picture import Limits, Style, picture_of
 from morello_layouts.picture.page import page_data, page_parts
 from morello_layouts.picture.panel import COLOURS
-from morello_layouts.picture.tiles import levels_of
+from morello_layouts.picture.view import levels_of
 from morello_layouts.plain import plain
 from morello_layouts.proof import Proof
 

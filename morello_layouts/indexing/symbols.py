@@ -34,7 +34,7 @@ def fewer_symbols(m: IndexingMap) -> IndexingMap:
     simple = m.simplify().without_unused_symbols()
     if simple.is_known_empty:
         return simple
-    for found in (*_determined(simple), *_joined(simple), *_from_zero(simple)):
+    for found in (*_determined(simple), *_joined_symbols(simple), *_from_zero(simple)):
         after = found.simplify().without_unused_symbols()
         if after.cost <= simple.cost or len(after.constraints) < len(simple.constraints):
             return fewer_symbols(after)
@@ -73,7 +73,7 @@ def _determined(m: IndexingMap) -> Iterator[IndexingMap]:
             yield _without(m, name, value, dropped=constraint, more=more)
 
 
-def _joined(m: IndexingMap) -> Iterator[IndexingMap]:
+def _joined_symbols(m: IndexingMap) -> Iterator[IndexingMap]:
     """Yield the map with one variable for a sum of two that occur in no other way."""
     every = (*m.results, *(constraint.expr for constraint in m.constraints))
     for k in range(len(m.ranges)):

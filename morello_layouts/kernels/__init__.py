@@ -13,7 +13,7 @@ if TYPE_CHECKING:
         sized_relayout as sized_relayout,
         thread_count as thread_count,
     )
-    from morello_layouts.kernels.emit import (
+    from morello_layouts.kernels.emit_c import (
         KERNEL_TARGETS as KERNEL_TARGETS,
         kernel_text as kernel_text,
     )
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "compiled": "BuiltRelayout CompiledRelayout SizedRelayout compiled_relayout sized_relayout"
     " thread_count",
-    "emit": "KERNEL_TARGETS kernel_text",
+    "emit_c": "KERNEL_TARGETS kernel_text",
     "plan": "Kernel",
     "relayout": "Relayout",
 }

@@ -12,23 +12,117 @@ import signal
 import stat
 import struct
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
+from importlib.resources import files
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from morello_layouts.errors import LayoutError
 from morello_layouts.expr.sizes import Int
-from morello_layouts.kernels.calls import Method, Quick, call_text, method_of, quick_call, slow
 from morello_layouts.kernels.domains import evaluate
 from morello_layouts.kernels.emit_c import CallArguments, c_file
 from morello_layouts.kernels.plan import Kernel
 from morello_layouts.kernels.threads import run_parts
 from morello_layouts.lazy import numpy as np
 from morello_layouts.limits import COMPILER_MESSAGE, COMPILER_SECONDS, KERNELS_KEPT
+
+# Move the first array to the second; False, with nothing done, if they are not plain arrays of the
+# type and the sizes, apart from one another.
+Quick: TypeAlias = Callable[[Any, Any], bool]
+
+_FASTCALL: Final = 0x80
+_FUNCTIONS: Final = (
+    "PyBytes_AsString",
+    "PyObject_Type",
+    "PyObject_GetAttr",
+    "PyObject_RichCompareBool",
+    "Py_IncRef",
+    "Py_DecRef",
+    "PyObject_GetBuffer",
+    "PyBuffer_Release",
+    "PyErr_Clear",
+    "PyEval_SaveThread",
+    "PyEval_RestoreThread",
+)
+_DTYPE: Final = sys.intern("dtype")
+
+
+class Method(ctypes.Structure):
+    """``PyMethodDef`` of the stable ABI."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+def slow(*_: object) -> bool:
+    """Move nothing, so that the caller's own way does it."""
+    return False
+
+
+def _code_address(function: Any) -> int | None:
+    return ctypes.cast(function, ctypes.c_void_p).value
+
+
+def call_text() -> str:
+    """Return the C source of the function that :func:`method_of` takes.
+
+    >>> call_text().splitlines()[0]
+    "/* A kernel as a function of two NumPy arrays, for calls shorter than Python's own checks."
+    """
+    return files("morello_layouts.kernels").joinpath("call.c").read_text("utf-8")
+
+
+def method_of(start: Any) -> Method | None:
+    """Return the method that calls kernels, from the built function ``relayout_call``.
+
+    None where Python has no such ABI.
+    """
+    if sys.implementation.name != "cpython":
+        return None
+    functions = [getattr(ctypes.pythonapi, name) for name in _FUNCTIONS]
+    addresses = [*map(_code_address, functions), *map(id, (True, False, np.ndarray, _DTYPE))]
+    start.restype = ctypes.c_void_p
+    return Method(b"move", start(struct.pack(f"{len(addresses)}P", *addresses)), _FASTCALL, None)
+
+
+def quick_call(
+    method: Method | None,
+    entry: Any,
+    dtype: np.dtype[Any],
+    sizes: tuple[int, int],
+    *,
+    given: bytes | None,
+    phases: int,
+) -> Quick:
+    """Return a kernel as a builtin function; :func:`slow` if there is none.
+
+    Args:
+        method: what calls kernels; it must outlive the function.
+        entry: the kernel's function by ctypes.
+        dtype: the type of an item, which must outlive the function.
+        sizes: items of the source and of the target.
+        given: sizes and fill in bytes; None if the kernel takes none.
+        phases: phases of a kernel that threads can share, here one; else 0.
+    """
+    if method is None:
+        return slow
+    packed = struct.pack(
+        "PPnnNN", _code_address(entry), id(dtype), *sizes, given is not None, phases
+    )
+    kinds = ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p
+    make = ctypes.PYFUNCTYPE(ctypes.py_object, *kinds)(("PyCFunction_NewEx", ctypes.pythonapi))
+    found: Quick = make(ctypes.addressof(method), packed + (given or b""), None)
+    return found
+
 
 FLAGS: Final = ("-std=c11", "-O2", "-march=native", "-fPIC", "-shared")
 # Kernels for all sizes are long: they are as fast (within 1 %, measured) and take half as long.

@@ -15,7 +15,6 @@ from morello_layouts.expr.sizes import Int, Quotient, SizeAtom, is_nonnegative
 from morello_layouts.kernels.c_vectors import interleave_call, transposition_lines, turn_lines
 from morello_layouts.kernels.chains import offset_form
 from morello_layouts.kernels.domains import DerivedCount, LoopAxis, estimate, upper_bound
-from morello_layouts.kernels.images import image_of
 from morello_layouts.kernels.nests import (
     CACHE_LINE,
     CopyElement,
@@ -32,7 +31,7 @@ from morello_layouts.kernels.nests import (
     offsets,
 )
 from morello_layouts.kernels.plan import Elementwise
-from morello_layouts.kernels.staging import StagedBlocks
+from morello_layouts.kernels.staging import StagedBlocks, image_of
 from morello_layouts.kernels.vectorize import MOST_PREFETCHED
 from morello_layouts.kernels.walks import Walk
 from morello_layouts.recipe import Recipe, has_inverse, offset_of

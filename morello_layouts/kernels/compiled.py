@@ -14,8 +14,7 @@ from morello_layouts.checks import as_int
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr.assumptions import Assumption, checked_sizes
 from morello_layouts.expr.sizes import Int, SizeExpr
-from morello_layouts.kernels.build import BuiltKernel, build_kernel, compiler
-from morello_layouts.kernels.calls import Quick, slow
+from morello_layouts.kernels.build import BuiltKernel, Quick, build_kernel, compiler, slow
 from morello_layouts.kernels.nests import CACHE_LINE
 from morello_layouts.kernels.plan import Kernel
 from morello_layouts.lazy import numpy as np

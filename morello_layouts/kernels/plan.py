@@ -11,7 +11,6 @@ from typing import Final
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.kernels.chains import chains_of, chains_to_read, growth_of, shared_jumps
 from morello_layouts.kernels.domains import Domain, LoopAxis, estimate
-from morello_layouts.kernels.images import with_image
 from morello_layouts.kernels.nests import (
     CACHE_LINE,
     ELEMENTWISE_COST,
@@ -25,7 +24,7 @@ from morello_layouts.kernels.nests import (
     fuse_loops,
 )
 from morello_layouts.kernels.pieces import element_domains, held_by, padding_domains
-from morello_layouts.kernels.staging import StagedBlocks, staged_blocks
+from morello_layouts.kernels.staging import StagedBlocks, staged_blocks, with_image
 from morello_layouts.kernels.vectorize import fill_nest, vectorize, with_prefetch
 from morello_layouts.recipe import Recipe, require_own_slots
 from morello_layouts.recipe.views import with_ignored_dims, with_replicas_as_dims

@@ -138,7 +138,7 @@ class Relayout:
         >>> print(text[text.rindex("void relayout(") :].splitlines()[0])
         void relayout(void *restrict target, const void *restrict source, size_t M, size_t N)
         """
-        from morello_layouts.kernels.emit import kernel_text
+        from morello_layouts.kernels.emit_c import kernel_text
         from morello_layouts.kernels.plan import Kernel
 
         items = self._items(dtype)

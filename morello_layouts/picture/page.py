@@ -16,7 +16,7 @@ from morello_layouts.maps.names import renamed
 from morello_layouts.picture.panel import Panel, borders
 from morello_layouts.picture.svg import picture_svg
 from morello_layouts.picture.svg_parts import element, escaped
-from morello_layouts.picture.tiles import within_axes
+from morello_layouts.picture.view import within_axes
 from morello_layouts.recipe import (
     Merge,
     Pad,

@@ -19,8 +19,7 @@ from morello_layouts.limits import PICTURE_CELLS, PICTURE_COMPARED, PNG_SECONDS,
 from morello_layouts.maps import IndexMap
 from morello_layouts.picture.panel import Panel, Style, check_style, colour_numbers
 from morello_layouts.picture.svg import picture_svg
-from morello_layouts.picture.tiles import OutermostTiles, levels_of
-from morello_layouts.picture.view import View, view_of
+from morello_layouts.picture.view import OutermostTiles, View, levels_of, view_of
 from morello_layouts.recipe import known
 
 _WHOLE_ROWS, _WHOLE_COLUMNS = 32, 128

@@ -11,8 +11,7 @@ from typing import Final
 
 from morello_layouts.maps import IndexMap
 from morello_layouts.picture.panel import Panel, border_between, borders
-from morello_layouts.picture.tiles import OutermostTiles
-from morello_layouts.picture.view import Cell, Grid, Slot, Strip, slots_per_line
+from morello_layouts.picture.view import Cell, Grid, OutermostTiles, Slot, Strip, slots_per_line
 from morello_layouts.recipe import known
 
 _NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

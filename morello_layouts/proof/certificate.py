@@ -14,8 +14,7 @@ from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr import canonicalize, coordinate_variables
 from morello_layouts.expr.affine import AffineExpr
 from morello_layouts.expr.assumptions import Assumption, meet_all
-from morello_layouts.expr.conversions import size_to_sympy, to_sympy
-from morello_layouts.expr.python_text import python_text
+from morello_layouts.expr.conversions import python_text, size_to_sympy, to_sympy
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.proof.ask import AnyMap, isl_budget, names_of, sizes_of

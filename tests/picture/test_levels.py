@@ -8,7 +8,7 @@ import pytest
 import morello_layouts as ml
 from morello_layouts.picture import view_of
 from morello_layouts.picture.page import stages_of
-from morello_layouts.picture.tiles import levels_of
+from morello_layouts.picture.view import levels_of
 from morello_layouts.recipe import Recipe, pack_array
 from tests.support.tables import each_row
 

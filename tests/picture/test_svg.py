@@ -15,7 +15,7 @@ from hypothesis import given, strategies as st
 import morello_layouts as ml
 from morello_layouts.picture import Limits, Picture, Style, compact_svg, picture_of
 from morello_layouts.picture.panel import DARK, LIGHT, Paper
-from morello_layouts.picture.tiles import levels_of
+from morello_layouts.picture.view import levels_of
 from morello_layouts.recipe import pack_array
 from tests.support.tables import each_row
 
