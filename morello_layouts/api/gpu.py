@@ -13,7 +13,6 @@ from morello_layouts.api.layouts import LayoutLike, index_map, index_maps
 from morello_layouts.checks import as_int, as_tuple, checked_coordinate, shown
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.gpu.access import (
-    WIDEST,
     Access,
     Fragment,
     Lanes,
@@ -33,7 +32,7 @@ from morello_layouts.maps.modes import require_dim
 from morello_layouts.notations.fragments.instructions import instructions
 from morello_layouts.recipe import known
 
-AccessLike: TypeAlias = "str | Access | Layout | Callable[[int], Any]"
+AccessLike: TypeAlias = "str | Access | Layout | IndexMap | Callable[[int], Any]"
 """An access of a warp: its text, such as ``"column.b128"``, a fragment, or a function."""
 
 
@@ -57,10 +56,10 @@ def bank_conflicts(
             and ``"columns"`` they go on with the next one. ``"row.b128"`` takes 128 bits a lane,
             along the row; ``"store column"`` is a store. ``"ldmatrix"`` is short for
             ``"ldmatrix.x4"``; there are ``.x1``, ``.x2``, ``.trans`` and ``stmatrix`` too. A
-            register layout, text or value, loads its registers, those of neighbours along the last
-            dimension as one vector: ``"SM80_16x8x16_F32F16F16F32_TN A"``; ``"store "`` before it
-            stores. A Python function takes a lane's number, from 0 to 31, to the coordinate of its
-            first element, or to None if the lane takes no part.
+            register layout, as text, value or map, loads its registers, those that follow each
+            other in memory as one vector: ``"SM80_16x8x16_F32F16F16F32_TN A"``; ``"store "``
+            before it stores. A Python function takes a lane's number, from 0 to 31, to the
+            coordinate of its first element, or to None if the lane takes no part.
         shape: the sizes, for a layout that carries none.
         bits: bits of an element; by default those of the layout's element type.
         vector: elements of a lane, for a function.
@@ -90,7 +89,7 @@ at (0, 0)
     """
     m = _with_dims(index_map(shared, shape, assuming=assuming, notation=notation))
     width = _bits(m, bits)
-    asked = _fitted(_access(access, vector), m, width)
+    asked = _fitted(_access(access, vector), m)
     if m.recipe.names:
         if at is not None:
             raise UnsupportedError(
@@ -140,7 +139,7 @@ def coalescing(
     """
     m = _with_dims(index_map(layout, shape, notation=notation))
     width = _bits(m, bits)
-    return coalescing_of(m, _fitted(_access(access, vector), m, width), width, _place(m, at))
+    return coalescing_of(m, _fitted(_access(access, vector), m), width, _place(m, at))
 
 
 def cache_lines(
@@ -259,7 +258,7 @@ def best_swizzle(
         as_int(n, f"size {k} of the shape", 1)
         for k, n in enumerate(as_tuple(shape, "shape", "give (64, 64)"))
     )
-    is_one = isinstance(accesses, str | Access | Layout) or callable(accesses)
+    is_one = isinstance(accesses, str | Access | Layout | IndexMap) or callable(accesses)
     several = (accesses,) if is_one else as_tuple(accesses, "accesses", 'give ["row", "column"]')
     given = tuple(_access(each) for each in several)
     if not given or not sizes:
@@ -333,7 +332,7 @@ def _access(access: AccessLike, vector: int = 1) -> Access:
     """Return an access from its text, a register layout or a function of the lane."""
     if isinstance(access, Access):
         return access
-    if isinstance(access, Layout):
+    if isinstance(access, Layout | IndexMap):
         return Fragment(access)
     if isinstance(access, str):
         return _named(access)
@@ -374,12 +373,9 @@ def _not_an_access(access: object) -> LayoutError:
     )
 
 
-def _fitted(access: Access, m: IndexMap, bits: int) -> Access:
-    """Return an access by a fragment with vectors that the layout has."""
-    if not isinstance(access, Fragment):
-        return access
-    widest = vector_width_of(m, len(m.recipe.shape) - 1, bits)
-    return access if widest * bits >= WIDEST else replace(access, widest=widest)
+def _fitted(access: Access, m: IndexMap) -> Access:
+    """Return an access by a fragment with the vectors that it has in a layout."""
+    return replace(access, memory=m) if isinstance(access, Fragment) else access
 
 
 def _with_dims(m: IndexMap) -> IndexMap:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from morello_layouts import api
+from morello_layouts.description import count
 from morello_layouts.explanations.rows import Row
 from morello_layouts.gpu import BankConflicts, BankFormula
 from morello_layouts.maps import IndexMap
@@ -52,6 +53,8 @@ def banks_of(m: IndexMap, text: str) -> Banks:
 
 def _rows(found: BankConflicts) -> list[Row]:
     rows = [Row("why", found.reason), Row("wavefronts", found.cost)]
+    if found.past_edge:
+        rows.append(Row("edge", f"the vectors of {count(found.past_edge, 'lane')} reach past it"))
     if not found.has_conflicts:
         return rows
     words = [str(each.word) for each in found.collisions]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
@@ -42,19 +42,35 @@ MATRIX_BYTES: Final = 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Requests:
-    """The elements that lanes ask for, each lane ``vector`` of them along the last dimension.
+    """The elements that lanes ask for, each lane ``vector`` of them.
 
     Attributes:
         coordinates: the first element of each lane: instructions by lanes by dimensions.
         active: which lanes take part: instructions by lanes.
         vector: elements of a lane.
         total: instructions of the access; fewer are looked at if there are too many.
+        elements: all elements of each lane: instructions by lanes by elements by dimensions. None
+            if they follow the first one along the last dimension.
     """
 
     coordinates: Array
     active: NDArray[np.bool_]
     vector: int
     total: int
+    elements: Array | None = None
+
+    def element(self, k: int) -> Array:
+        """Return the coordinate of each lane's element ``k``; the first one is 0."""
+        if self.elements is not None:
+            return self.elements[:, :, k]
+        found = self.coordinates.copy()
+        found[..., -1] += k
+        return found
+
+    def past_edge(self, shape: Sequence[int]) -> int:
+        """Return how many lanes ask for more elements than are left up to the array's edge."""
+        there = self.element(self.vector - 1)
+        return int((self.active & (there >= np.array(shape)).any(axis=-1)).sum())
 
 
 class Access(Displayed, ABC):
@@ -335,18 +351,19 @@ def places(
 
 def first_offsets(m: IndexMap, requests: Requests, access: Access) -> Array:
     """Return the offset of each lane's first element, in elements."""
-    at = np.moveaxis(requests.coordinates, -1, 0)
-    first = _offsets(m, at)
-    for step in range(1, requests.vector):
-        inside = requests.active & (at[-1] + step < m.shape[-1])
-        there = _offsets(m, [*at[:-1], np.minimum(at[-1] + step, m.shape[-1] - 1)])
-        require_vectors(requests, inside & (there != first + step), m, access)
+    edge = np.array(known(m.recipe.shape))
+    first = _offsets(m, requests.coordinates)
+    for k in range(1, requests.vector):
+        at = requests.element(k)
+        inside = requests.active & (at < edge).all(axis=-1)
+        wrong = inside & (_offsets(m, np.minimum(at, edge - 1)) != first + k)
+        require_vectors(requests, wrong, m, access)
     return first
 
 
-def _offsets(m: IndexMap, at: Array | list[Array]) -> Array:
-    found = np.asarray(offset_of(m.recipe, [*at], 0), np.int64)
-    return np.broadcast_to(found, at[-1].shape)
+def _offsets(m: IndexMap, at: Array) -> Array:
+    found = np.asarray(offset_of(m.recipe, [*np.moveaxis(at, -1, 0)], 0), np.int64)
+    return np.broadcast_to(found, at.shape[:-1])
 
 
 def require_vectors(
@@ -362,8 +379,7 @@ def no_vector(m: IndexMap, access: Access, vector: int, at: tuple[int, ...]) -> 
     """Return the error about the elements of a lane that are not one vector."""
     return UnsupportedError(
         f"{access}: the {vector} elements at {at} of {m.source} are not one vector",
-        "elements of a vector follow each other along the last dimension, from a multiple of "
-        "the vector's bytes on",
+        "its elements follow each other in memory, from a multiple of the vector's bytes on",
         "give a narrower access, or ask vector_width for the widest",
     )
 
@@ -431,13 +447,16 @@ def _is_vector(m: IndexMap, dim: int, width: int) -> bool:
 class Fragment(Access):
     """The registers of a fragment, loaded from a tile or stored to it.
 
-    Registers whose elements are neighbours along the last dimension come in one vector, whatever
-    their numbers: a compiler is free to name registers.
+    Registers whose elements are neighbours come in one vector, whatever their numbers: a compiler
+    is free to name registers. Registers that hold the same element are loaded once.
 
     Attributes:
-        layout: the fragment: a layout with an axis ``lane`` and others, such as ``register``.
+        layout: the fragment: a layout with an axis ``lane`` and others, such as ``register``, or
+            the map of one.
         is_store: whether it writes.
         widest: elements that a vector has at most; None for as many as fit 128 bits.
+        memory: the array of which neighbours are neighbours; None for rows of a tile. If sizes are
+            names, vectors lie along one dimension.
 
     >>> from morello_layouts.notations import parse
     >>> pairs = Fragment(parse("SM80_16x8x16_F32F16F16F32_TN A")).requests((16, 16), 16, None)
@@ -445,9 +464,10 @@ class Fragment(Access):
     (2, [[1, 2], [1, 10], [9, 2], [9, 10]])
     """
 
-    layout: Layout
+    layout: Layout | IndexMap
     is_store: bool = False
     widest: int | None = None
+    memory: IndexMap | None = field(default=None, compare=False)
 
     @property
     def lanes(self) -> int:  # type: ignore[override]
@@ -464,16 +484,25 @@ class Fragment(Access):
                 "a fragment is a part of a tile",
                 "give a layout with as many dimensions",
             )
-        elements, held = _in_order(*_elements(recipe))
-        vector = self._vector(elements, bits)
-        first = elements[:, :, ::vector].transpose(0, 2, 1, 3).reshape(-1, LANES, len(block))
-        inside = held[:, :, ::vector].transpose(0, 2, 1).reshape(-1, LANES)
-        most = max(1, ACCESS_INSTRUCTIONS // len(first))
-        origins, count = places(shape, block, at, most)
-        coordinates = (origins[:, None, None] + first).reshape(-1, LANES, len(block))
-        active = np.less(coordinates, shape).all(axis=-1) & np.tile(inside, (len(origins), 1))
-        kept = np.where(active[..., None], coordinates, 0)
-        return Requests(kept, active, vector, count * len(first))
+        elements, held = _once(*_elements(recipe))
+        warps, _, registers, rank = elements.shape
+        most = max(1, WIDEST // bits)
+        most = min(most, self.widest or most)
+        origins, count = places(
+            shape, block, at, max(1, most * ACCESS_INSTRUCTIONS // (warps * registers))
+        )
+        every = (origins[:, None, None, None] + elements).reshape(-1, LANES, registers, rank)
+        active = np.tile(held, (len(origins), 1, 1)) & np.less(every, shape).all(axis=-1)
+        order, vector = self._vectors(every * active[..., None], active, most, bits)
+        groups = registers // vector
+        kept = warps * max(1, ACCESS_INSTRUCTIONS // (warps * groups))
+        shares = (-1, LANES, groups, vector)
+        every = every[:kept, :, order].reshape(*shares, rank).swapaxes(1, 2)
+        every = every.reshape(-1, LANES, vector, rank)
+        active = active[:kept, :, order].reshape(shares)[..., 0].swapaxes(1, 2).reshape(-1, LANES)
+        every = every * active[..., None, None]
+        own = None if self.memory is None else every
+        return Requests(every[:, :, 0], active, vector, count * warps * groups, own)
 
     def recipe(self, shape: tuple[int, ...]) -> Recipe:
         """Return the fragment's recipe: at its own shape, or at that of the tile.
@@ -481,41 +510,89 @@ class Fragment(Access):
         Raises:
             UnsupportedError: if it has no 32 lanes.
         """
-        own = self.layout.sizes
-        recipe = self.layout.recipe(shape if own is None else known(tuple(n or 0 for n in own)))
+        if isinstance(self.layout, IndexMap):
+            recipe = self.layout.recipe
+        else:
+            own = self.layout.sizes
+            recipe = self.layout.recipe(shape if own is None else known(tuple(n or 0 for n in own)))
         sizes = dict(zip(recipe.axis_names, recipe.physical_shape, strict=False))
         if sizes.get("lane") != LANES:
             raise UnsupportedError(
-                f"{self.layout}: expected an axis lane of 32, got {sizes or 'plain memory'}",
+                f"{self.text}: expected an axis lane of 32, got {sizes or 'plain memory'}",
                 "an access by a fragment says which lane of a warp has which element",
                 "give a fragment, such as SM80_16x8x16_F32F16F16F32_TN A",
             )
         return recipe
 
-    def _vector(self, elements: Array, bits: int) -> int:
-        """Return how many registers after each other hold neighbours along the last dimension."""
-        count, most = elements.shape[2], max(1, WIDEST // bits)
-        width = 1
-        while 2 * width <= min(most, self.widest or most) and count % (2 * width) == 0:
-            groups = elements.reshape(*elements.shape[:2], -1, 2 * width, elements.shape[3])
-            first = groups[..., :1, :]
-            steps = np.zeros((2 * width, elements.shape[3]), np.int64)
-            steps[:, -1] = np.arange(2 * width)
-            if (groups != first + steps).any() or (first[..., -1] % (2 * width)).any():
-                break
-            width *= 2
-        return width
+    def _vectors(
+        self, elements: Array, active: NDArray[np.bool_], most: int, bits: int
+    ) -> tuple[Array, int]:
+        """Return the order of the registers, and how many one after the other make a vector."""
+        m, rank = self.memory, elements.shape[-1]
+        if m is not None and not m.recipe.names:
+            return _runs(_offsets(m, elements), active, most)
+        found = []
+        for dim in range(rank)[::-1] if m is not None else (rank - 1,):
+            widest = most if m is None else min(most, vector_width_of(m, dim, bits))
+            order = [*(k for k in range(rank) if k != dim), dim]
+            places = [elements[..., k] for k in order]
+            sizes = [1 << int(each.max(initial=0)).bit_length() + 7 for each in places]
+            offsets = linear_index(places, sizes, np.zeros_like(places[0]))
+            found.append(_runs(offsets, active, widest))
+        return max(found, key=lambda each: each[1])
 
     def __str__(self) -> str:
         width = "" if self.widest is None else f", up to {count(self.widest, 'element')} at once"
-        return f"{'store' if self.is_store else 'load'} {self.layout}{width}"
+        return f"{'store' if self.is_store else 'load'} {self.text}{width}"
+
+    @property
+    def text(self) -> str:
+        """The fragment as text."""
+        return str(getattr(self.layout, "source", self.layout)) or "a view of registers"
 
 
-def _in_order(elements: Array, held: NDArray[np.bool_]) -> tuple[Array, NDArray[np.bool_]]:
-    """Return places with the registers in the order of the first lane's elements."""
-    first = elements[0, 0]
-    order = np.lexsort(first.T[::-1])
-    return elements[:, :, order], held[:, :, order]
+def _runs(offsets: Array, active: NDArray[np.bool_], most: int) -> tuple[Array, int]:
+    """Return an order of the registers, and how many one after the other make an aligned vector.
+
+    The same bits of a register's number tell its place in the vector in all instructions and lanes:
+    so compilers group registers, Triton's ``largestVectorisation`` for example. A number of
+    registers that is not a power of two has no such bits; then they lie in the order of offsets.
+
+    Args:
+        offsets: instructions by lanes by registers.
+        active: which of them take part.
+        most: elements that a vector has at most.
+    """
+    if not len(offsets):
+        return np.arange(offsets.shape[-1]), 1
+    first, order = offsets[0, 0], np.zeros(1, np.int64)
+    if len(first) & (len(first) - 1):
+        order = np.argsort(first, kind="stable")
+    else:
+        units = sorted(
+            1 << np.arange(len(first).bit_length() - 1), key=lambda k: first[k] ^ first[0]
+        )
+        for unit in units:
+            order = np.concatenate([order, order + unit])
+    offsets, active = offsets[..., order], active[..., order]
+    width = 1
+    while 2 * width <= most and len(order) % (2 * width) == 0:
+        groups = offsets.reshape(*offsets.shape[:2], -1, 2 * width)
+        takes_part = active.reshape(groups.shape)
+        is_run = (groups == groups[..., :1] + np.arange(2 * width)).all(axis=-1)
+        is_run &= groups[..., 0] % (2 * width) == 0
+        if not (takes_part.all(axis=-1) & is_run | ~takes_part.any(axis=-1)).all():
+            break
+        width *= 2
+    return order, width
+
+
+def _once(elements: Array, held: NDArray[np.bool_]) -> tuple[Array, NDArray[np.bool_]]:
+    """Return places without the registers that hold the same as an earlier one in every lane."""
+    both = np.concatenate([elements, held[..., None]], axis=-1)
+    registers = np.moveaxis(both, 2, 0).reshape(both.shape[2], -1)
+    kept = np.sort(np.unique(registers, axis=0, return_index=True)[1])
+    return elements[:, :, kept], held[:, :, kept]
 
 
 def _elements(recipe: Recipe) -> tuple[Array, NDArray[np.bool_]]:

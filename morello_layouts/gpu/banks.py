@@ -87,11 +87,14 @@ class BankConflicts(Displayed):
         collisions: these words, with the lanes that ask for each.
         ranks: the independent bits of word addresses and of banks in the worst phase if addresses
             are linear in the bits of the lane: then there are 2^(words - banks) ways. None if not.
+        vector: elements that a lane touches in an instruction.
+        past_edge: lanes, of all instructions that were looked at, whose vectors reach past the
+            edge of the array: what they get there is not an element.
     """
 
     json_keys: ClassVar = (
         *("verdict", "access", "layout", "bits", "ways", "wavefronts", "phases", "instructions"),
-        *("counted", "at", "bank", "collisions", "ranks", "reason"),
+        *("counted", "at", "bank", "collisions", "ranks", "reason", "vector", "past_edge"),
     )
 
     access: str
@@ -106,6 +109,8 @@ class BankConflicts(Displayed):
     bank: int
     collisions: tuple[Collision, ...]
     ranks: tuple[int, int] | None
+    vector: int = 1
+    past_edge: int = 0
 
     @property
     def has_conflicts(self) -> bool:
@@ -140,7 +145,7 @@ class BankConflicts(Displayed):
             lines.append(f"  lanes {lanes} ask for words {words} of bank {self.bank}{where}")
         lines.append(f"  {self.reason}")
         lines.append(f"  {self.cost}")
-        return lines
+        return lines + _past_edge(self.past_edge, self.vector)
 
     @property
     def cost(self) -> str:
@@ -151,6 +156,13 @@ class BankConflicts(Displayed):
         rounds = count(self.wavefronts, "wavefront")
         fewest = "the fewest" if self.wavefronts == self.phases else f"{self.phases:,} at best"
         return f"{rounds} for {asked}: {fewest}"
+
+
+def _past_edge(lanes: int, vector: int) -> list[str]:
+    """Return the line of text about lanes whose vectors leave the array."""
+    if not lanes:
+        return []
+    return [f"  past the array's edge: {count(lanes, 'lane')} with vectors of {vector} elements"]
 
 
 def _few(numbers: list[int]) -> str:
@@ -268,7 +280,8 @@ def conflicts_of(
         starts = addresses.first[worst].tolist()
         first = requests.coordinates[worst * kept // len(addresses.first)].tolist()
         asked = {k: (starts[k], tuple(first[k])) for k in np.flatnonzero(inside).tolist()}
-    found = Counted(*totals, requests.total, kept, asked, addresses.width)
+    past = requests.past_edge(known(m.recipe.shape))
+    found = Counted(*totals, requests.total, kept, asked, addresses.width, requests.vector, past)
     return _report(m, access, bits, found)
 
 
@@ -277,7 +290,10 @@ Asked: TypeAlias = dict[int, tuple[int, tuple[int, ...]]]
 
 
 class Counted(NamedTuple):
-    """The rounds and phases of an access, its instructions, and the lanes of a worst phase."""
+    """The rounds and phases of an access, its instructions, and the lanes of a worst phase.
+
+    A lane has pieces of ``width`` bytes; the last two are those of the answer.
+    """
 
     rounds: int
     phases: int
@@ -285,22 +301,25 @@ class Counted(NamedTuple):
     kept: int
     worst: Asked
     width: int
+    vector: int
+    past_edge: int
 
 
 def _report(m: IndexMap, access: Access, bits: int, found: Counted) -> BankConflicts:
     """Return what an access costs, and why."""
-    *_, worst, width = found
+    worst, width = found.worst, found.width
     counts = (found.rounds, found.phases, found.total, found.kept)
+    tail = (found.vector, found.past_edge)
     head = (str(access), m.source or str(m.shape), bits)
     if not worst:
-        return BankConflicts(*head, 1, *counts, (), 0, (), (0, 0))
+        return BankConflicts(*head, 1, *counts, (), 0, (), (0, 0), *tail)
     by_bank = _by_bank(worst, width)
     bank = max(sorted(by_bank), key=lambda b: len(by_bank[b]))
     lanes_of = sorted(by_bank[bank].items())
     collisions = tuple(Collision(w, tuple(lanes), worst[lanes[0]][1]) for w, lanes in lanes_of)
     at = next(at for _, at in worst.values())
     ranks = _ranks([start for start, _ in worst.values()], width)
-    return BankConflicts(*head, len(collisions), *counts, at, bank, collisions, ranks)
+    return BankConflicts(*head, len(collisions), *counts, at, bank, collisions, ranks, *tail)
 
 
 def _by_bank(asked: Asked, width: int) -> dict[int, dict[int, list[int]]]:
@@ -332,7 +351,10 @@ def _by_lane(m: IndexMap, access: Numbered, bits: int, at: tuple[int, ...] | Non
                 rounds, phases = rounds + ways, phases + (ways > 0)
                 if ways > most:
                     most, worst = ways, own
-    return _report(m, access, bits, Counted(rounds, phases, numbering.total, kept, worst, piece))
+    ends = (at[-1] + numbering.vector for _, at in every.values())
+    past = sum(end > m.shape[-1] for end in ends)
+    counts = (rounds, phases, numbering.total, kept)
+    return _report(m, access, bits, Counted(*counts, worst, piece, numbering.vector, past))
 
 
 def _lanes(m: IndexMap, access: Access, bits: int, numbering: Numbering, count: int) -> Asked:
@@ -399,10 +421,13 @@ class BankFormula(Displayed):
         formula: the ways as a formula of the pitch; None if no greatest common divisor gives them.
         ways: the ways for each remainder of the pitch, divided by their number.
         least: the smallest pitch for which this holds; smaller ones share words.
+        vector: elements that a lane touches in an instruction.
+        past_edge: lanes whose vectors reach past the edge of the array.
     """
 
     json_keys: ClassVar = (
         *("verdict", "access", "layout", "bits", "pitch", "formula", "ways", "least"),
+        *("vector", "past_edge"),
     )
 
     access: str
@@ -412,6 +437,8 @@ class BankFormula(Displayed):
     formula: str | None
     ways: tuple[int, ...]
     least: int
+    vector: int
+    past_edge: int
     _map: IndexMap
     _access: Access
 
@@ -445,7 +472,7 @@ class BankFormula(Displayed):
             lines.append(f"  no conflicts if {self.formula} = 1")
         if self.least > 1:
             lines.append(f"  for {self.pitch} from {self.least} on")
-        return "\n".join(lines)
+        return "\n".join(lines + _past_edge(self.past_edge, self.vector))
 
 
 def formula_of(m: IndexMap, access: Access, bits: int) -> BankFormula:
@@ -475,15 +502,17 @@ def formula_of(m: IndexMap, access: Access, bits: int) -> BankFormula:
     while least > 1 and ways(least - 1) == found[(least - 1) % period]:
         least -= 1
     formula = _as_divisor(found, str(pitch))
-    return BankFormula(str(access), m.source, bits, str(pitch), formula, found, least, m, access)
+    past = requests.past_edge(shape)
+    head = (str(access), m.source, bits, str(pitch), formula, found, least)
+    return BankFormula(*head, requests.vector, past, m, access)
 
 
 def _by_pitch(m: IndexMap, requests: Requests, access: Access) -> tuple[Int, Array, Array]:
     """Return a size, and for each lane its factor and the rest: offset = factor * size + rest."""
     factors, rests = (np.zeros(requests.active.shape, np.int64) for _ in range(2))
     offsets = {
-        lane: _vector_at(m, tuple(map(int, requests.coordinates[0, lane])), requests.vector, access)
-        for lane in np.flatnonzero(requests.active[0])
+        lane: _vector_at(m, requests, lane, access)
+        for lane in np.flatnonzero(requests.active[0]).tolist()
     }
     constants = {lane: _constant(x) for lane, x in offsets.items()}
     symbolic = {lane: x - constants[lane] for lane, x in offsets.items()}
@@ -503,16 +532,13 @@ def _by_pitch(m: IndexMap, requests: Requests, access: Access) -> tuple[Int, Arr
     return pitch, factors, rests
 
 
-def _vector_at(m: IndexMap, at: tuple[int, ...], vector: int, access: Access) -> Int:
+def _vector_at(m: IndexMap, requests: Requests, lane: int, access: Access) -> Int:
     """Return the offset of a lane's first element; the others must follow it."""
-    first: Int = offset_of(m.recipe, at, 0)
-    for k in range(1, vector):
-        if offset_of(m.recipe, (*at[:-1], at[-1] + k), 0) - first != k:
-            raise UnsupportedError(
-                f"{access}: the {vector} elements at {at} of {m.source} are not one vector",
-                "elements of a vector follow each other along the last dimension",
-                "give a narrower access, or ask vector_width for the widest",
-            )
+    places = [tuple(map(int, requests.element(k)[0, lane])) for k in range(requests.vector)]
+    first: Int
+    first, *others = (offset_of(m.recipe, at, 0) for at in places)
+    if any(there - first != k for k, there in enumerate(others, 1)):
+        raise no_vector(m, access, requests.vector, places[0])
     return first
 
 

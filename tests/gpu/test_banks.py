@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 from itertools import product
 from math import gcd
 from typing import Any
@@ -13,6 +14,7 @@ import morello_layouts as ml
 from morello_layouts.gpu.access import Copy, Lanes
 from morello_layouts.plain import plain
 from tests.fuzz import banks
+from tests.support.paths import DATA
 from tests.support.tables import each_row
 
 
@@ -38,6 +40,7 @@ def test_lane_by_lane_without_numpy_it_is_the_same(monkeypatch: pytest.MonkeyPat
         "(32,16):(0,1)",  # lanes share addresses, so phases merge
         "u8[20,65]{1,0:T(4,8)}",
         "(2,5,32):(160,32,1)",
+        "(33,17):(20,1)",  # vectors reach past the edge
         "Swizzle<3,3,3> o 0 o (64,64):(64,1)",
     ]
     accesses = ["row", "columns", "row.b64", "column.b128", "store columns.b64", "ldmatrix.x2"]
@@ -58,6 +61,76 @@ def test_lane_by_lane_without_numpy_it_is_the_same(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("morello_layouts.gpu.banks.has_numpy", lambda: False)
     for question, answer in zip(questions, answers, strict=True):
         assert asked(*question) == answer, question
+
+
+def test_conflicts_of_registers_are_triton_s() -> None:
+    """Triton's own counter does not merge phases, whose lanes ask for addresses in pairs."""
+    text = lzma.decompress((DATA / "triton_conflicts.jsonl.xz").read_bytes()).decode()
+    others = []
+    for row in map(json.loads, text.splitlines()):
+        found = ml.bank_conflicts(row["shared"], row["registers"], bits=row["bits"])
+        assert isinstance(found, ml.gpu.BankConflicts)
+        if found.has_conflicts != bool(row["conflicts"]):
+            others.append(row)
+    assert len(others) == 1
+    stored = ml.bank_conflicts(others[0]["shared"], f"store {others[0]['registers']}", bits=16)
+    assert stored.has_conflicts == bool(others[0]["conflicts"])
+
+
+COLUMNS = (  # lanes hold 8 halves of a column
+    "tensor<32x16xf16, #ttg.blocked<{sizePerThread = [8, 1], threadsPerWarp = [4, 8], "
+    "warpsPerCTA = [1, 4], order = [0, 1]}>>"
+)
+
+
+@each_row(
+    "layout, registers, vector, verdict",
+    [
+        ("f16[32,16]{0,1}", COLUMNS, 8, "no conflicts"),
+        ("f16[32,16]{1,0}", COLUMNS, 1, "4-way conflict"),
+        ("f16[32,16]{0,1:T(4)}", COLUMNS, 8, "no conflicts"),
+        ("f16[M,N]{0,1}", COLUMNS, 1, "no conflicts if M % 64 is 33"),
+        ("f16[32,LD]{0,1}", COLUMNS, 8, "no conflicts"),
+        ("f16[16,16]{0,1}", "SM80_16x8x16_F32F16F16F32_TN A", 1, "2-way conflict"),
+        (
+            "f16[16,8]{0,1}",
+            "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 B",
+            2,
+            "2-way conflict",
+        ),
+    ],
+)
+def test_registers_that_follow_each_other_are_one_vector(
+    layout: str, registers: str, vector: int, verdict: str
+) -> None:
+    found = ml.bank_conflicts(layout, registers)
+    assert (found.vector, found.verdict) == (vector, verdict)
+
+
+def test_a_map_of_registers_is_an_access_as_its_text_is() -> None:
+    text = "SM80_16x8x16_F32F16F16F32_TN A"
+    for ask in (ml.bank_conflicts, ml.coalescing):
+        assert str(ask("f16[64,64]", ml.index_map(text))) == str(ask("f16[64,64]", text))
+    assert ml.best_swizzle((64, 64), 16, ml.index_map(text)).ways == (1,)
+    with pytest.raises(ml.UnsupportedError, match="an axis lane of 32, got plain memory"):
+        ml.bank_conflicts("f16[64,64]", ml.index_map("f16[16,16]"))
+
+
+@each_row(
+    "layout, access, vector, lanes",
+    [
+        ("(33,17):(18,1)", lambda lane: (lane, 16), 2, 32),
+        ("(33,17):(18,1)", lambda lane: (lane, 14), 2, 0),
+        ("(33,17):(18,1)", "row.b32", 1, 33),
+        ("(33,17):(LD,1)", "row.b32", 1, 1),
+        ("(33,16):(24,1)", "row.b128", 1, 0),
+    ],
+)
+def test_vectors_past_the_edge_are_told(layout: str, access: Any, vector: int, lanes: int) -> None:
+    even = "LD % 2 == 0" if "LD" in layout else None
+    found = ml.bank_conflicts(layout, access, bits=16, vector=vector, assuming=even)
+    assert found.past_edge == lanes
+    assert ("past the array's edge" in str(found)) == bool(lanes)
 
 
 @each_row(
