@@ -53,7 +53,7 @@ def blocked_recipe(shape: Sequence[Int], order: Sequence[int], blocks: Blocks) -
     steps: list[Step] = [Pad(padded)] if padded != tuple(shape) else []
     nested = [blocks_of(dim, blocks) for dim in range(len(shape))]
     axes = list(range(len(shape)))  # the logical dimension of each axis
-    for level in range(max(map(len, nested))):
+    for level in range(max(map(len, nested), default=0)):
         split = {axes.index(dim): sizes[level] for dim, sizes in enumerate(nested) if sizes[level:]}
         steps.append(Split(tuple(map(split.get, range(len(axes))))))
         axes = [dim for k, dim in enumerate(axes) for _ in range(1 + (k in split))]

@@ -263,8 +263,6 @@ def _onednn(source: Source) -> str:
 
 def _pack(source: Source) -> str:
     order, blocks = _outer_and_blocks(source)
-    if not order:
-        raise source.none("linalg.pack tiles a dimension, and the array has none", FORMULA)
     dims = [dim for dim, _ in blocks]
     twice = next((dim for dim in dims if dims.count(dim) > 1), None)
     if twice is not None:
@@ -273,7 +271,7 @@ def _pack(source: Source) -> str:
             f"dimension {twice} has the parts {parts}; linalg.pack tiles a dimension once",
             f'give to="onednn", whose blocks nest; or {FORMULA}',
         )
-    tiles = dict(blocks) or {len(order) - 1: 1}  # there is at least one tile
+    tiles = dict(blocks)
     perm = "" if order == tuple(range(len(order))) else f"outer_dims_perm = {list(order)} "
     return f"{perm}inner_dims_pos = {[*tiles]} inner_tiles = {[*tiles.values()]}"
 

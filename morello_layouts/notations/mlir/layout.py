@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from morello_layouts.checks import LARGEST, as_int, as_permutation, require_rank
+from morello_layouts.description import count
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr, canonicalize, standard
 from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient, evaluated
@@ -179,7 +180,8 @@ class MlirPack(CoordinateLayout):
     """The layout that ``linalg.pack`` writes and ``linalg.unpack`` reads: tiles of an array.
 
     Attributes:
-        inner_dims_pos: the dimensions in tiles, in the order of the tiles' own axes.
+        inner_dims_pos: the dimensions in tiles, in the order of the tiles' own axes; without any,
+            the array is only transposed.
         inner_tiles: the size of each tile along its dimension, a number or a symbolic size.
         outer_dims_perm: the dimensions of the array of tiles, the slowest varying first; empty if
             they are in order.
@@ -212,11 +214,11 @@ class MlirPack(CoordinateLayout):
                 what = f"inner_dims_pos: dimension {dim} appears twice"
                 why = "each dimension is tiled once; pack again to tile the tiles"
                 raise LayoutError(what, why, "name another dimension", part=part)
-        count = len(self.inner_dims_pos)
-        if count != len(self.inner_tiles) or not count:
+        if len(self.inner_dims_pos) != len(self.inner_tiles):
             raise LayoutError(
-                f"inner_tiles: expected {count or 'some'} sizes, got {len(self.inner_tiles)}",
-                "each dimension of inner_dims_pos has one tile size, and there is at least one",
+                f"inner_tiles: expected {count(len(self.inner_dims_pos), 'size')}, "
+                f"got {len(self.inner_tiles)}",
+                "each dimension of inner_dims_pos has one tile size",
                 "write for example inner_dims_pos = [0, 1] inner_tiles = [8, 2]",
                 part=("inner_tiles",),
             )
@@ -241,7 +243,7 @@ class MlirPack(CoordinateLayout):
         """
         if self.outer_dims_perm:
             require_rank(shape, len(self.outer_dims_perm), " ".join(self.texts()))
-        elif max(self.inner_dims_pos) >= len(shape):
+        elif max(self.inner_dims_pos, default=-1) >= len(shape):
             raise ShapeError(
                 f"inner_dims_pos: dimension {max(self.inner_dims_pos)} of {len(shape)}",
                 "inner_dims_pos names dimensions of the array, from 0",
@@ -292,7 +294,11 @@ class MlirPack(CoordinateLayout):
         names = ("outer_dims_perm", "inner_dims_pos", "inner_tiles")
         values = (self.outer_dims_perm, self.inner_dims_pos, self.inner_tiles)
         lists = zip(names, values, strict=True)
-        return tuple(f"{name} = [{', '.join(map(str, each))}]" for name, each in lists if each)
+        return tuple(
+            f"{name} = [{', '.join(map(str, each))}]"
+            for name, each in lists
+            if each or name != "outer_dims_perm"
+        )
 
     @property
     def packed(self) -> MlirType | None:

@@ -29,10 +29,11 @@ def describe(
         return describe_coordinates(layout, shape)
     if isinstance(layout, MlirPack):
         kind = "MLIR pack"
-        rank = len(layout.outer_dims_perm) or max(layout.inner_dims_pos) + 1
+        rank = len(layout.outer_dims_perm) or max(layout.inner_dims_pos, default=0) + 1
     else:
         kind, rank = "MLIR array", len(layout.dims)
-    sizes = shape or layout.sizes or (None,) * rank
+    given = layout.sizes if shape is None else shape
+    sizes = (None,) * rank if given is None else given
     dims = dimensions([n if isinstance(n, int) or n is None else str(n) for n in sizes])
     recipe = checked_recipe(layout, sizes_in(dims))
     axes = memory_axes(recipe, dims)
@@ -71,10 +72,13 @@ def _pack_in_words(layout: MlirPack, dims: Sequence[Dimension]) -> Iterator[Part
     order = [dims[dim].name for dim in layout.outer_dims_perm]
     tiled = [dims[dim].name for dim in layout.inner_dims_pos]
     tiles = [f"{n} of {name}" for n, name in zip(layout.inner_tiles, tiled, strict=True)]
+    what = "tiles" if tiles else "elements"
     meanings = (
-        f"the tiles lie in order of {listed(order)}, the last one fastest",
-        f"{listed(tiled)} {'is' if len(tiled) == 1 else 'are'} cut into tiles",
-        f"a tile holds {listed(tiles)}; {tiled[-1]} varies fastest",
+        f"the {what} lie in order of {listed(order)}, the last one fastest",
+        f"{listed(tiled)} {'is' if len(tiled) == 1 else 'are'} cut into tiles"
+        if tiles
+        else "no dimension is cut into tiles",
+        f"a tile holds {listed(tiles)}; {tiled[-1]} varies fastest" if tiles else "no tile",
     )
     yield from map(Part, layout.texts(), meanings[-len(layout.texts()) :])
     if layout.unpacked is not None:

@@ -57,7 +57,7 @@ def test_every_row(row: dict[str, Any]) -> None:
 @st.composite
 def packs(draw: st.DrawFn) -> tuple[tuple[int, ...], MlirPack]:
     shape = tuple(draw(st.lists(st.integers(1, 7), min_size=1, max_size=4)))
-    dims = draw(st.permutations(range(len(shape))))[: draw(st.integers(1, len(shape)))]
+    dims = draw(st.permutations(range(len(shape))))[: draw(st.integers(0, len(shape)))]
     tiles = tuple(draw(st.integers(1, 9)) for _ in dims)
     order = tuple(draw(st.permutations(range(len(shape))))) if draw(st.booleans()) else ()
     return shape, MlirPack(tuple(dims), tiles, order)
@@ -105,6 +105,32 @@ def test_for_every_size() -> None:
     types = "tensor<?x?xf32> -> tensor<?x?x8x2xf32>"
     m = ml.index_map(f"linalg.pack %s padding_value(%c : f32) {pack} into %d : {types}")
     assert ml.are_equivalent(m.at(N0=13, N1=15), pack, (13, 15)).holds
+
+
+def test_without_tiles_it_transposes() -> None:
+    text = "outer_dims_perm = [1, 0] inner_dims_pos = [] inner_tiles = []"
+    assert str(ml.convert("ba", "pack", (3, 4))) == text
+    assert ml.pack(text, np.arange(6).reshape(2, 3)).tolist() == [0, 3, 1, 4, 2, 5]
+    assert ml.are_equivalent(text, "column-major", ("M", "N")).holds
+    types = "tensor<2x3xi32> -> tensor<3x2xi32>"
+    operation = f"linalg.pack %source {text} into %dest : {types}"
+    assert str(ml.parse(operation)) == operation
+    empty = "array<i64>"
+    assert ml.parse(f"inner_dims_pos = {empty} inner_tiles = {empty}") == MlirPack((), ())
+    for shape, headline in (((), "one element"), ((2, 3), "d1 varies fastest")):
+        pack = ml.convert("row-major", "pack", shape)
+        assert str(pack) == "inner_dims_pos = [] inner_tiles = []"
+        m = ml.index_map(pack, shape)
+        assert m.size == np.prod(shape, dtype=int)
+        assert ml.verify(m).holds
+        described = ml.explain(pack, shape).arrays[0].description
+        assert described.headline == headline
+        assert [part.meaning for part in described.parts] == [
+            "no dimension is cut into tiles", "no tile"
+        ]  # fmt: skip
+    for lists in ("inner_dims_pos = [] inner_tiles = [3]", "inner_dims_pos = [0] inner_tiles = []"):
+        with pytest.raises(ml.ParseError, match=r"inner_tiles: expected [01] sizes?, got [01]"):
+            ml.parse(lists)
 
 
 def test_a_layout_of_another_rank() -> None:
