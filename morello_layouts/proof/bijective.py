@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import wraps
 from itertools import islice
 from math import prod
 from typing import Any, Final
@@ -96,6 +97,25 @@ def is_surjective(m: AnyMap, *, context: isl.Context) -> Proof:
     return _is_surjective(m, relations)
 
 
+def _or_not_onto(decide: Callable[..., Proof]) -> Callable[..., Proof]:
+    """Make a decision that stays open refute maps that are not surjective, of whatever kind."""
+
+    @wraps(decide)
+    def ask(m: AnyMap, *, budget: int | None = None) -> Proof:
+        answer = decide(m, budget=budget)
+        onto = is_surjective(m, budget=budget) if answer.holds is None else answer
+        if onto.holds is not False or onto is answer:
+            return answer
+        if onto.condition is None or onto.condition.is_never:
+            return replace(onto, claim=BIJECTIVE, judged=answer.judged)
+        # The exact sizes are those of both halves, and one is open.
+        reason = f"{onto.verdict}, and open whether injective"
+        return replace(onto, claim=BIJECTIVE, reason=reason, condition=None, judged=answer.judged)
+
+    return ask
+
+
+@_or_not_onto
 @about_formulas
 @ask_isl(BIJECTIVE)
 @counted_without_isl
@@ -111,10 +131,7 @@ def is_bijective(m: AnyMap, *, context: isl.Context) -> Proof:
         if layout is not None and _is_inside(m, context):
             return replace(is_bijective(layout), decider=_DIGITS)
         injective = _formula_is_injective(m, context)
-        surjective = _formula_is_surjective(m, context)
-        if injective.holds is None and surjective.holds is False:
-            return replace(surjective, claim=BIJECTIVE)
-        return _both(injective, lambda: surjective)
+        return _both(injective, lambda: _formula_is_surjective(m, context))
     if swizzled.is_placed_by_steps(m):
         return swizzled.is_bijective(BIJECTIVE, m, is_surjective)
     if _is_enumerable(m):
@@ -124,7 +141,10 @@ def is_bijective(m: AnyMap, *, context: isl.Context) -> Proof:
         injective = named_tiles.is_injective(INJECTIVE, m)
         return _both(injective, lambda: named_tiles.is_surjective(BIJECTIVE, m, is_bijective))
     relations = relations_of(m, context)
-    return _both(_is_injective(m, relations), lambda: _is_surjective(m, relations))
+    injective = _is_injective(m, relations)
+    if injective.condition is not None and injective.condition.depends:
+        return _both_for_sizes(m, injective, context)
+    return _both(injective, lambda: _is_surjective(m, relations))
 
 
 def _is_enumerable(m: IndexMap) -> bool:
@@ -158,6 +178,7 @@ def _scattered_is_surjective(m: IndexMap) -> Proof:
 
 
 def _both(injective: Proof, surjective: Callable[[], Proof]) -> Proof:
+    """Return the proof of both halves; injective for all sizes or for none, or open."""
     if injective.holds is None:
         return replace(injective, claim=BIJECTIVE)
     if not injective.holds:
@@ -165,6 +186,30 @@ def _both(injective: Proof, surjective: Callable[[], Proof]) -> Proof:
     other = surjective()
     reason = f"injective, {'and' if other.holds else 'but'} {other.reason}"
     return replace(other, claim=BIJECTIVE, reason=reason)
+
+
+def _both_for_sizes(m: IndexMap, injective: Proof, context: isl.Context) -> Proof:
+    """Decide for a map that is injective for some sizes: there, as many slots as elements."""
+    if _scattered_is_surjective(m).holds:
+        return replace(injective, claim=BIJECTIVE)
+    elements = prod(m.recipe.shape)
+    parameters = parameters_of([m.recipe, Recipe((elements,))], m.assumptions)
+    one = RecipeRelation(m.recipe, Space.of(m.recipe.shape, context, parameters))
+    if one.collisions is None or not one.outside.is_empty():
+        reason = (
+            f"injective iff {injective.condition}, and open whether every slot holds an element"
+        )
+        return replace(injective, claim=BIJECTIVE, reason=reason, condition=None)
+    full = one.space.number(m.recipe.size - elements).to_pw_aff().zero_set().params()
+    both = one.space.sizes.subtract(one.collisions.params()).intersect(full)
+
+    def effect(maps: Sequence[Any], proof: Proof) -> str:
+        if isinstance(proof.counterexample, tuple):
+            return f"gives {proof.counterexample[0]} and {proof.counterexample[1]} one offset"
+        return f"leaves {proof.unused} of {maps[0].size} slots empty"
+
+    question = SymbolicQuestion(BIJECTIVE, (m,), is_bijective, effect)
+    return question.answer(SizeSet(both, one.space), "as many slots as elements, and none shared")
 
 
 def _is_injective(m: IndexMap, relations: Sequence[RecipeRelation]) -> Proof:
@@ -471,6 +516,9 @@ def _formula_is_surjective(m: AffineMap, context: isl.Context) -> Proof:
     if names_of(m):
         return _sampled(m, SURJECTIVE, _enumerated_is_surjective)
     if max(known((elements, m.buffer_size))) > PROOF_ELEMENTS:
+        if is_nonnegative(m.buffer_size - elements - 1):
+            reason = f"{elements} elements do not fill {m.buffer_size} slots"
+            return Proof(SURJECTIVE, False, reason, "counting")
         reason = f"its terms are not nested digits, and more than {PROOF_ELEMENTS} elements"
         return Proof(SURJECTIVE, None, reason)
     return _enumerated_is_surjective(m)

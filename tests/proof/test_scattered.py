@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from sympy import lambdify, true
 
+import morello_layouts as ml
 from morello_layouts.expr import AffineExpr, coordinate_variables
 from morello_layouts.expr.sizes import SizeExpr
 from morello_layouts.maps import IndexMap
 from morello_layouts.proof import are_equivalent, is_bijective, is_injective, is_surjective, verify
+from morello_layouts.proof.verdict import SymbolicCounterexample
 from morello_layouts.recipe import Merge, Recipe, Scatter, offset_of, recipe_of_formula
 from tests.recipe.test_recognize import Formula, strided, values
 from tests.support.tables import each_row
@@ -109,3 +114,86 @@ def test_counterexamples_behind_a_merge_have_all_coordinates() -> None:
     assert (injective.holds, injective.counterexample) == (False, ((*zeros, 0), (*zeros, 1)))
     bijective = is_bijective(merged(lambda x: x + 3))
     assert (bijective.holds, bijective.counterexample) == (False, (*threes, 1))
+
+
+# Strides and offset of what may overlap, leave gaps, or run backwards; assumptions.
+OVERLAPPING = [
+    ("strided<[2, 1]>", None), ("strided<[3, 1]>", None), ("strided<[1, 2]>", None),
+    ("strided<[5, 1]>", None), ("strided<[1, 1]>", None), ("strided<[0, 1]>", None),
+    ("strided<[2, 3]>", None), ("strided<[4, 2]>", None), ("strided<[2, 1], offset: 3>", None),
+    ("strided<[2, 1]>", "N >= 2"), ("strided<[3, 1]>", "N % 3 == 0"), ("strided<[3, 1]>", "M <= 2"),
+    ("strided<[2, 1, 1]>", None), ("strided<[4, 2, 1]>", None), ("strided<[1, 2, 6]>", None),
+    ("lambda i, j: 2*i + j", None), ("lambda i, j: i//2 + j", None),
+    ("lambda i, j: i%3 + 3*j", None),
+]  # fmt: skip
+
+
+@each_row("text, assuming", OVERLAPPING)
+def test_each_condition_at_a_grid_of_sizes(text: str, assuming: str | None) -> None:
+    """What is said of all sizes is held against the offsets at numbers."""
+    rank = 3 if text.count(",") == 2 and "offset" not in text and "lambda" not in text else 2
+    names = ("M", "N", "K")[:rank]
+    m = ml.index_map(text, names, assuming=assuming)
+    answers = [f(m) for f in (is_injective, is_surjective, is_bijective)]
+    exprs = [true if one.condition is None else one.condition.expr for one in answers]
+    wanted = [sorted(x.free_symbols, key=str) for x in exprs]
+    tests = [lambdify(*pair, modules="math") for pair in zip(wanted, exprs, strict=True)]
+    for sizes in product(range(1, 6 if rank == 2 else 4), repeat=rank):
+        given = dict(zip(names, sizes, strict=True))
+        if assuming is not None and not eval(assuming, given.copy()):  # a row of our own file
+            continue
+        at = m.at(**given)
+        offsets = np.asarray(at(*np.indices(sizes))).ravel()
+        taken = {*map(int, offsets)}
+        one_to_one, onto = len(taken) == offsets.size, taken == {*range(at.size)}
+        truth = (one_to_one, onto, one_to_one and onto)
+        for answer, test, own, holds in zip(answers, tests, wanted, truth, strict=True):
+            if answer.condition is not None:
+                found = bool(test(*(given[x.name] for x in own)))
+                assert found is holds, (answer.verdict, given)
+            elif answer.holds:
+                assert holds, (answer.verdict, given)
+    both = answers[2]
+    assert answers[0].condition is not None
+    assert both.holds is not None
+    if isinstance(both.counterexample, SymbolicCounterexample):
+        assert is_bijective(m.at(**both.counterexample.sizes)).holds is False
+
+
+def test_the_condition_of_both_halves() -> None:
+    m = ml.index_map("strided<[2, 1]>", ("M", "N"))
+    found = is_bijective(m)
+    assert found.verdict == "bijective iff M*N + 2 = 2*M + N and N <= 2, or M = 1 and M*N = N"
+    assert found.counterexample.sizes == {"M": 2, "N": 1}
+    assert "leaves 1 of 3 slots empty" in str(found)
+    backwards = is_bijective(ml.index_map("strided<[-1, 2], offset: 10>", ("M", "N")))
+    assert (backwards.holds, backwards.condition) == (False, None)
+    assert backwards.reason == (
+        "injective iff M <= 2, or N = 1, and open whether every slot holds an element"
+    )
+
+
+# Maps of many kinds, and what refutes that they fill their buffers.
+NOT_ONTO: dict[str, tuple[Any, str]] = {
+    "a formula with xor": (
+        ml.from_sympy({"shape": (5000, 16), "size": 100000}, "(d0 ^ 37)*16 + (d1 ^ 5)"),
+        "20000 of 100000 slots are padding (first: 79872)"),
+    "a formula with xor of many elements": (
+        ml.from_sympy({"shape": (5000000,), "size": 10**7}, "d0 ^ (d0//2) ^ (d0//8)"),
+        "5000000 elements do not fill 10000000 slots"),
+    "a layout": (ml.index_map("f32[3,5]{1,0:T(2,2)}"), "9 of 24 slots are padding (first: 9)"),
+    "strides": (ml.index_map("strided<[2, 1]>", (2, 1)), "1 of 3 slots are padding (first: 1)"),
+}  # fmt: skip
+
+
+@each_row("name", NOT_ONTO)
+def test_what_is_not_onto_is_not_bijective(name: str) -> None:
+    m, why = NOT_ONTO[name]
+    onto, both = ml.is_surjective(m), ml.is_bijective(m)
+    assert (onto.holds, onto.reason) == (False, why)
+    assert (both.holds, both.claim, both.counterexample) == (
+        False,
+        "bijective",
+        onto.counterexample,
+    )
+    assert both.reason.endswith(why)
