@@ -219,12 +219,14 @@ def require_rank(shape: Sequence[object], rank: int, name: str) -> None:
         )
 
 
-def require_type(value: object, kind: type | tuple[type, ...], name: str, fix: str) -> None:
+def require_type(
+    value: object, kind: type | tuple[type, ...], name: str, fix: str, part: Part = ()
+) -> None:
     """Raise a LayoutError if a value is of another type than it must be."""
     if not isinstance(value, kind):
         kinds = kind if isinstance(kind, tuple) else (kind,)
         words = " or ".join("dict" if k is Mapping else k.__name__ for k in kinds)
-        raise LayoutError(f"{name}: expected {words}, got {shown(value)}", fix=fix)
+        raise LayoutError(f"{name}: expected {words}, got {shown(value)}", fix=fix, part=part)
 
 
 def shown(value: object) -> str:

@@ -9,8 +9,7 @@ from typing import ClassVar, Final, NamedTuple, TypeVar
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.hlo import HloComputation, HloInstruction, HloModule
 from morello_layouts.hlo.scanner import CALLED_BY
-from morello_layouts.notations.xla import XlaShape, XlaTuple
-from morello_layouts.notations.xla.reader import XlaValue
+from morello_layouts.notations.xla import XlaShape, XlaTuple, XlaValue
 from morello_layouts.tpu_layouts import Waste, buffer_waste, waste
 
 K = TypeVar("K", bound=Hashable)

@@ -14,8 +14,7 @@ from morello_layouts.diagnostics.forces import Force, Neighbours, origin_of
 from morello_layouts.errors import LayoutError
 from morello_layouts.hlo import HloInstruction, HloModule
 from morello_layouts.limits import REPORT_PLACES
-from morello_layouts.notations.xla import XlaShape, XlaTuple
-from morello_layouts.notations.xla.reader import XlaValue
+from morello_layouts.notations.xla import XlaShape, XlaTuple, XlaValue
 
 MOVE_OPCODES: Final = ("copy", "transpose", "reshape", "bitcast", "bitcast-convert", "copy-start")
 """The opcodes that keep every element and may move it."""

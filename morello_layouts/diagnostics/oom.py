@@ -26,8 +26,7 @@ from morello_layouts.hlo.module import metadata_of
 from morello_layouts.hlo.scanner import open_file
 from morello_layouts.limits import OOM_LABEL, OOM_REASONS
 from morello_layouts.notations import parse
-from morello_layouts.notations.xla import XlaBuffer, XlaShape, XlaTuple
-from morello_layouts.notations.xla.reader import XlaValue
+from morello_layouts.notations.xla import XlaBuffer, XlaShape, XlaTuple, XlaValue
 from morello_layouts.report import (
     Columns,
     Report,

@@ -17,7 +17,7 @@ from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.hlo.builder import ShapeTable
 from morello_layouts.hlo.module import HloComputation, HloInstruction, HloModule
 from morello_layouts.hlo.scanner import open_lines
-from morello_layouts.notations.xla.reader import XlaValue
+from morello_layouts.notations.xla import XlaValue
 
 _NUMBER: Final = r"([0-9]{1,18})"
 _ALLOCATION: Final = re.compile(rf"allocation {_NUMBER}: size {_NUMBER}((?:, .*)?):\s*\Z", re.ASCII)

@@ -28,8 +28,7 @@ from morello_layouts.hlo.scanner import (
     attributes_of,
 )
 from morello_layouts.limits import HLO_FAST_TYPE, HLO_LITERAL
-from morello_layouts.notations.xla import XlaLayout, XlaShape, XlaTuple
-from morello_layouts.notations.xla.reader import XlaValue, parse_xla
+from morello_layouts.notations.xla import XlaLayout, XlaShape, XlaTuple, XlaValue, parse_xla
 
 # An array whose sizes are numbers and whose layout has at most tiles, E and S: the usual form.
 _USUAL: Final = re.compile(

@@ -21,7 +21,7 @@ from morello_layouts.hlo.scanner import (
     names_in,
 )
 from morello_layouts.limits import HLO_DIGITS
-from morello_layouts.notations.xla.reader import XlaValue
+from morello_layouts.notations.xla import XlaValue
 from morello_layouts.plain import Displayed
 
 _FIELD: Final = re.compile(rf'(\w+)=({STRING.pattern}|\{{[^{{}}"]*+\}}|[^\s{{}}",]++)', re.DOTALL)

@@ -9,7 +9,7 @@ from morello_layouts.notations.expression import (
 )
 from morello_layouts.notations.morello.reader import parse_morello as parse_morello
 from morello_layouts.notations.registry import parse as parse
-from morello_layouts.notations.xla.reader import (
+from morello_layouts.notations.xla import (
     parse_xla as parse_xla,
     parse_xla_layout as parse_xla_layout,
 )

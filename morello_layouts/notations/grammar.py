@@ -152,10 +152,13 @@ class Source:
 
     def move(self, to: int) -> None:
         """Go on behind a token that ends there."""
-        found = self._skip(self.text, to)
+        first = self.text[to : to + 1]  # what is skipped begins with a blank or a slash
+        found = self._skip(self.text, to) if first in "/" or first.isspace() else None
         self.at = found.end() if found else to
-        self._tried.clear()
-        self._optional.clear()
+        if self._tried:
+            self._tried.clear()
+        if self._optional:
+            self._optional.clear()
 
     def fail(self, *wanted: str | Terminal) -> NoReturn:
         """Refuse the next token: neither what was tried here fits nor one of these."""

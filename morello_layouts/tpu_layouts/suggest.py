@@ -14,7 +14,7 @@ from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr.sizes import round_up
 from morello_layouts.limits import SUGGESTED_DIMENSIONS
 from morello_layouts.notations.xla import XlaShape
-from morello_layouts.notations.xla.lowering import bytes_of
+from morello_layouts.notations.xla.layout import bytes_of
 from morello_layouts.plain import Displayed
 from morello_layouts.tpu_layouts.layouts import (
     LANES,

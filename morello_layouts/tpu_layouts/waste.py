@@ -12,8 +12,7 @@ from morello_layouts.description import count, listed
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr.sizes import Int, SizeExpr, round_up
 from morello_layouts.notations.xla import COMBINE, XlaLayout, XlaShape, bits_of
-from morello_layouts.notations.xla.layout import largest_piece, tile_text
-from morello_layouts.notations.xla.lowering import bytes_of, padded_elements
+from morello_layouts.notations.xla.layout import bytes_of, largest_piece, padded_elements, tile_text
 from morello_layouts.plain import Displayed
 
 if TYPE_CHECKING:

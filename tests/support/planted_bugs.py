@@ -23,7 +23,7 @@ from morello_layouts.notations.cute import CuteLayout
 from morello_layouts.notations.einops.layout import EinopsLayout
 from morello_layouts.notations.morello import lowering as morello
 from morello_layouts.notations.named import NamedLayout, layout as named
-from morello_layouts.notations.xla import layout as xla_layout, lowering as xla
+from morello_layouts.notations.xla import layout as xla
 from morello_layouts.proof import isl
 from morello_layouts.recipe import has_inverse, readings
 
@@ -195,7 +195,7 @@ BUGS: tuple[Bug, ...] = (
          (xla.tiled, "map(of.ceiling, d_tiled", "map(of.quotient, d_tiled")),
     _bug(
         "L3 minor_to_major backwards", "both", 1,
-        (xla_layout.XlaLayout.__dict__["major_to_minor"].fget, "self.minor_to_major[::-1]",
+        (ml.XlaLayout.__dict__["major_to_minor"].fget, "self.minor_to_major[::-1]",
          "self.minor_to_major"),
     ),
     _bug(
@@ -211,10 +211,11 @@ BUGS: tuple[Bug, ...] = (
          (xla._subsume, "e[i] * d[i + 1] + e[i + 1]", "e[i] * d[i] + e[i + 1]")),
     _bug(
         "L7 second tile ignored", "both", 4,
-        (xla.recipe, "in tiles:", "in tiles[:1]:"), (xla.reference, "in tiles:", "in tiles[:1]:"),
+        (ml.XlaLayout.recipe, "in self.tiles:", "in self.tiles[:1]:"),
+        (ml.XlaLayout.reference, "in self.tiles:", "in self.tiles[:1]:"),
     ),
     _bug("L8 tail padding dropped", "recipe", 9,
-         (xla.recipe, "if tiles else 0", "if not tiles else 0")),
+         (ml.XlaLayout.recipe, "if self.tiles else 0", "if not self.tiles else 0")),
     _bug("S1 drop-mod bound off by one", "rule", 0,
          (rules.drop_mod, "* d.modulus)", "* (d.modulus + 1))")),
     _bug("S2 nest without condition", "rule", 25,

@@ -14,8 +14,7 @@ from morello_layouts.notations.sharding.layout import Placement, ShardedLayout
 from morello_layouts.notations.sharding.reader import placements_of
 from morello_layouts.notations.sharding.sharding import Mesh
 from morello_layouts.notations.sharding.systems import AxisSharding, DTensorSharding, Ref
-from morello_layouts.notations.xla import ELEMENT_BITS, XlaShape
-from morello_layouts.notations.xla.reader import parse_xla
+from morello_layouts.notations.xla import ELEMENT_BITS, XlaShape, parse_xla
 
 _TYPES = {"float": "f", "bfloat": "bf", "int": "s", "uint": "u", "complex": "c", "bool": "pred"}
 

@@ -30,8 +30,7 @@ from morello_layouts.notations.sharding.hlo import HloSharding
 from morello_layouts.notations.sharding.layout import Placement, ShardedLayout, ShardedTuple
 from morello_layouts.notations.sharding.sharding import Mesh
 from morello_layouts.notations.sharding.systems import AxisSharding, Ref
-from morello_layouts.notations.xla import XlaTuple
-from morello_layouts.notations.xla.reader import parse_xla
+from morello_layouts.notations.xla import XlaTuple, parse_xla
 from morello_layouts.recipe import known
 
 _EXAMPLE: Final = "write for example f32[8,16], sharding={devices=[2,4]<=[8]}"

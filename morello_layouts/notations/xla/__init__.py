@@ -9,12 +9,15 @@ from morello_layouts.notations.xla.functions import (
 from morello_layouts.notations.xla.layout import (
     SplitConfig as SplitConfig,
     XlaLayout as XlaLayout,
+    parse_xla_layout as parse_xla_layout,
     rank_error as rank_error,
 )
 from morello_layouts.notations.xla.shape import (
     XlaBuffer as XlaBuffer,
     XlaShape as XlaShape,
     XlaTuple as XlaTuple,
+    XlaValue as XlaValue,
+    parse_xla as parse_xla,
 )
 from morello_layouts.notations.xla.types import (
     COMBINE as COMBINE,

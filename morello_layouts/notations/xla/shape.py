@@ -1,74 +1,88 @@
-"""XLA's shapes: arrays with a layout, tuples of shapes, and buffers."""
+"""XLA's shapes: arrays with a layout, tuples of shapes, and buffers; their text."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
-from morello_layouts.checks import as_int, as_tuple, require_type, shown
-from morello_layouts.errors import LayoutError, UnsupportedError
+from morello_layouts.checks import Part, as_int, as_tuple, shown
+from morello_layouts.errors import LayoutError, ParseError, UnsupportedError
 from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.fields import checked, frozen, instance, optional, settle, several
 from morello_layouts.layout import Arrays, ElementType, Layout
-from morello_layouts.notations.xla.layout import XlaLayout, rank_error
-from morello_layouts.notations.xla.lowering import bytes_of
-from morello_layouts.notations.xla.types import OPAQUE_TYPES, bits_of, check_type
+from morello_layouts.limits import NESTED_TUPLES
+from morello_layouts.notations.grammar import INT, NAME, Source, Syntax, Terminal, integer
+from morello_layouts.notations.text import Note, Rule, field, made, many, word
+from morello_layouts.notations.xla.layout import (
+    FORM,
+    HINTS,
+    PIECES,
+    SKIPPED,
+    TYPE,
+    XlaLayout,
+    bytes_of,
+    rank_error,
+)  # fmt: skip
+from morello_layouts.notations.xla.types import OPAQUE_TYPES, bits_of, type_name
 from morello_layouts.recipe import Recipe
 
 Dim: TypeAlias = int | str | None
 """A size: a number, a name (symbolic), or None for XLA's ``?`` (unbounded)."""
 
 _NAME: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_SIZES: Final = "give a tuple of sizes, such as (3, 5)"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+def _dim(n: Any, name: str, part: Part) -> Dim:
+    fix = "give an int from 0, a name, or None for an unbounded size"
+    if n is None:
+        return None
+    if not isinstance(n, str):
+        return as_int(n, name, part=part, fix=fix)
+    if not _NAME.fullmatch(n):
+        why = "a symbolic size is a name: letters, digits and '_'"
+        raise LayoutError(f"{name}: expected a name, got {shown(n)}", why, fix, part=part)
+    return str(n)
+
+
+@frozen
 class XlaShape(Layout):
     """An array: element type, sizes and layout; text such as ``bf16[10,200]{1,0:T(8,128)(2,1)}``.
-
-    Attributes:
-        element_type: XLA's name of it, such as ``bf16``.
-        dims: sizes in elements, dimension 0 first; the bound if the size is dynamic (``<=8``).
-        layout: the layout; an array that gives none gets descending minor-to-major, as in XLA.
-            A token or opaque value has None.
-        dynamic_dimensions: which sizes are dynamic; if left out, those that are None.
-
-    Raises:
-        LayoutError: if a part has a wrong value, or the layout orders another number of dimensions.
 
     >>> x = XlaShape("f32", (3, 5), XlaLayout((1, 0), tiles=((2, 2),)))
     >>> print(x, x.byte_size)
     f32[3,5]{1,0:T(2,2)} 96
     """
 
-    element_type: str
-    dims: tuple[Dim, ...]
-    layout: XlaLayout | None = None
+    #: XLA's name of it, such as ``bf16``.
+    element_type: str = checked(type_name)
+    #: sizes in elements, dimension 0 first; the bound if the size is dynamic (``<=8``).
+    dims: tuple[Dim, ...] = checked(several(_dim, _SIZES, "the size of dimension {1}"))
+    #: an array that gives none gets descending minor-to-major, as in XLA; None for a token or an
+    #: opaque value.
+    layout: XlaLayout | None = checked(
+        optional(instance(XlaLayout, "give an XlaLayout; ml.parse reads text")), default=None
+    )
+    #: which sizes are dynamic; if left out, those that are None.
     dynamic_dimensions: tuple[bool, ...] = ()
 
     def __post_init__(self) -> None:
-        set_field = object.__setattr__
-        check_type(self.element_type, ("element_type",))
-        set_field(self, "dims", _dims(self.dims))
-        set_field(self, "dynamic_dimensions", _flags(self.dynamic_dimensions, self.dims))
-        if self.layout is not None:
-            require_type(self.layout, XlaLayout, "layout", "give an XlaLayout; ml.parse reads text")
+        settle(self, dynamic_dimensions=_flags(self.dynamic_dimensions, self.dims))
         if self.element_type in OPAQUE_TYPES:
-            self._require_bare()
+            if self.dims or self.layout is not None:
+                raise LayoutError(
+                    f"{self.element_type} has no dimensions and no layout",
+                    "it is not an array",
+                    f"write {self.element_type}[]",
+                    part=("dims", 0) if self.dims else ("layout",),
+                )
         elif self.layout is None:
-            set_field(self, "layout", XlaLayout.descending(len(self.dims)))
+            settle(self, layout=XlaLayout.descending(len(self.dims)))
         elif len(self.layout.minor_to_major) != len(self.dims):
             raise rank_error(len(self.dims), len(self.layout.minor_to_major))
-
-    def _require_bare(self) -> None:
-        if self.dims or self.layout is not None:
-            raise LayoutError(
-                f"{self.element_type} has no dimensions and no layout",
-                "it is not an array",
-                f"write {self.element_type}[]",
-                part=("dims", 0) if self.dims else ("layout",),
-            )
 
     @property
     def _array_layout(self) -> XlaLayout:
@@ -141,7 +155,6 @@ class XlaShape(Layout):
         return bytes_of(bare.reserved_elements(self.shape), bits)
 
     def byte_counts(self, shape: Sequence[int], /) -> tuple[int, int]:
-        """Return the bytes of the elements alone, and those that XLA reserves."""
         return self.data_bytes, self.byte_size
 
     @property
@@ -153,7 +166,6 @@ class XlaShape(Layout):
         return self.layout.size_notes(numbers, self.bits)
 
     def with_numbers(self, values: Mapping[str, int], /) -> XlaShape:
-        """The shape with numbers in place of names in its layout's tiles."""
         return replace(self, layout=self._array_layout.with_numbers(values))
 
     def recipe(self, shape: Sequence[Int] | None = None) -> Recipe:
@@ -168,64 +180,44 @@ class XlaShape(Layout):
         return self._array_layout.recipe(self.shape if shape is None else shape)
 
     def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int]) -> AffineExpr:
-        """The offset by the document's formula, level by level, unsimplified."""
         return self._array_layout.reference(coordinates, shape)
 
-    def by_document(
-        self, coordinate: Sequence[int], shape: Sequence[int], /
-    ) -> tuple[int, int] | None:
-        """Return an element's offset and the buffer's size, by the document "Tiled layout"."""
+    def by_document(self, coordinate: Sequence[int], shape: Sequence[int], /) -> tuple[int, int]:
         return self._array_layout.by_document(coordinate, shape)
 
     @property
     def sizes(self) -> tuple[Int | None, ...]:
-        """The sizes; a name is a symbolic size, None an unbounded one."""
         return tuple(SizeExpr.named(n) if isinstance(n, str) else n for n in self.dims)
 
     @property
     def element(self) -> ElementType | None:
-        """The element type, with the width at which an element is stored."""
         return None if self.layout is None else ElementType(self.element_type, self.bits)
 
     def arrays(self) -> Iterator[tuple[tuple[int, ...], XlaShape]]:
-        """Yield the array itself."""
         yield (), self
 
     def notes(self, shape: Sequence[Int], /) -> tuple[str, ...]:
-        """Return warnings about the sizes."""
         return self.warnings
 
     def __str__(self) -> str:
         dims = ",".join(map(dim_text, self.dims, self.dynamic_dimensions))
-        text = f"{self.element_type}[{dims}]"
-        if self.layout is None:
-            return text
-        layout = str(self.layout)
-        return text if layout == "{}" else text + layout
+        layout = "" if self.layout is None else str(self.layout)
+        return f"{self.element_type}[{dims}]{'' if layout == '{}' else layout}"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class XlaTuple(Arrays):
     """A tuple of shapes.
-
-    Attributes:
-        shapes: its elements.
-
-    Raises:
-        LayoutError: if an element is not a shape.
 
     >>> print(XlaTuple((XlaShape("f32", (2,)), XlaShape("token", ()))))
     (f32[2]{0}, token[])
     """
 
-    shapes: tuple[XlaShape | XlaTuple | XlaBuffer, ...]
+    shapes: tuple[XlaShape | XlaTuple | XlaBuffer, ...]  #: its elements.
 
     def __post_init__(self) -> None:
-        fix = "give a tuple of shapes; ml.parse reads text"
-        shapes = as_tuple(self.shapes, "shapes", fix, ("shapes",))
-        for k, shape in enumerate(shapes):
-            require_type(shape, (XlaShape, XlaTuple, XlaBuffer), f"shapes[{k}]", fix)
-        object.__setattr__(self, "shapes", shapes)
+        kinds, fix = (XlaShape, XlaTuple, XlaBuffer), "give a tuple of shapes; ml.parse reads text"
+        settle(self, shapes=several(instance(kinds, fix), fix)(self.shapes, "shapes", ("shapes",)))
 
     def arrays(self) -> Iterator[tuple[tuple[int, ...], XlaShape]]:
         """Yield every array with its positions in the tuples around it.
@@ -242,50 +234,20 @@ class XlaTuple(Arrays):
         return f"({', '.join(map(str, self.shapes))})"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class XlaBuffer(Arrays):
-    """A buffer that holds an array: ``b(f32[8,128])``.
+    """A buffer that holds an array: ``b(f32[8,128])``."""
 
-    Attributes:
-        shape: that of the array.
-
-    Raises:
-        LayoutError: if it holds something else.
-
-    >>> print(XlaBuffer(XlaShape("f32", (8, 128))))
-    b(f32[8,128]{1,0})
-    """
-
-    shape: XlaShape
-
-    def __post_init__(self) -> None:
-        require_type(self.shape, XlaShape, "shape", "give an XlaShape; ml.parse reads text")
+    shape: XlaShape = checked(instance(XlaShape, "give an XlaShape; ml.parse reads text"))
 
     def arrays(self) -> Iterator[tuple[tuple[int, ...], XlaShape]]:
-        """Yield the array that the buffer holds."""
         yield (), self.shape
 
     def __str__(self) -> str:
         return f"b({self.shape})"
 
 
-def _dims(given: Any) -> tuple[Dim, ...]:
-    sizes = as_tuple(given, "dims", "give a tuple of sizes, such as (3, 5)", ("dims",))
-    return tuple(_dim(k, n) for k, n in enumerate(sizes))
-
-
-def _dim(k: int, n: Any) -> Dim:
-    part, fix = ("dims", k), "give an int from 0, a name, or None for an unbounded size"
-    if n is None:
-        return None
-    if not isinstance(n, str):
-        return as_int(n, f"the size of dimension {k}", part=part, fix=fix)
-    if not _NAME.fullmatch(n):
-        why = "a symbolic size is a name: letters, digits and '_'"
-        raise LayoutError(
-            f"the size of dimension {k}: expected a name, got {shown(n)}", why, fix, part=part
-        )
-    return str(n)
+XlaValue: TypeAlias = XlaShape | XlaTuple | XlaBuffer
 
 
 def _flags(given: Any, dims: tuple[Dim, ...]) -> tuple[bool, ...]:
@@ -310,3 +272,77 @@ def dim_text(n: Dim, dynamic: bool) -> str:
     if n is None:
         return "?"
     return f"<={n}" if dynamic else str(n)
+
+
+# ---- the text
+
+_SYNTAX: Final = Syntax(
+    f"an XLA shape is type[sizes]{FORM}", "write for example bf16[10,200]{1,0:T(8,128)(2,1)}", HINTS
+)
+
+
+def _size(source: Source, note: Note | None, _: bool) -> tuple[Dim, bool]:
+    """Read a size, and whether it is only a bound: ``8``, ``<=8``, ``?``, ``N``."""
+    first = source.need(INT, "<=", "?", NAME)
+    token = source.need(INT) if first == "<=" else first
+    if note is not None:
+        note.mark(token.start)
+    if token.kind is INT:
+        return integer(token, source.text), first == "<="
+    return (None, True) if token == "?" else (str(token), False)
+
+
+def _array(
+    element_type: str, dims: Sequence[tuple[Dim, bool]], layout: dict[str, Any] | None = None
+) -> XlaShape:
+    sizes, flags = zip(*dims, strict=True) if dims else ((), ())
+    if layout is None:
+        return XlaShape(element_type, sizes, None, flags)
+    if len(layout["minor_to_major"]) != len(sizes):  # told before what is wrong with the order
+        raise rank_error(len(sizes), len(layout["minor_to_major"]))
+    try:
+        ordered = XlaLayout(**layout)
+    except LayoutError as error:
+        error.part = ("layout", *error.part)
+        raise
+    return XlaShape(element_type, sizes, ordered, flags)
+
+
+_ARRAY: Final = made(
+    _array,
+    field("element_type", word(TYPE, lambda t, _: t.lower() if t.isupper() else str(t))),  # F32
+    "[",
+    field("dims", many(Rule(_size), ",", "]")),
+    field("layout", made(dict, *PIECES), default=None),
+)
+
+
+def parse_xla(text: str) -> XlaValue:
+    """Parse an XLA shape, tuple or buffer."""
+    source = Source(text, _SYNTAX, SKIPPED)
+    found = _value(source)
+    source.end()
+    return found
+
+
+_BUFFER: Final = Terminal("'b('", r"b\s*\(")
+
+
+def _value(source: Source, depth: int = 0) -> XlaValue:
+    if source.take(_BUFFER):
+        inner = _ARRAY.read(source, None, True)
+        source.need(")")
+        return XlaBuffer(inner)
+    opening = source.take("(")
+    if opening is None:
+        array: XlaShape = _ARRAY.read(source, None, True)
+        return array
+    if depth == NESTED_TUPLES:
+        raise ParseError(
+            f"tuples nest deeper than {NESTED_TUPLES}",
+            "no program does that, and reading it would take long",
+            "read the inner shapes by themselves",
+            text=source.text,
+            position=opening.start,
+        )
+    return XlaTuple(tuple(source.series(lambda: _value(source, depth + 1), ")")))

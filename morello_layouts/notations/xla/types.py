@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from morello_layouts.checks import Part, shown
 from morello_layouts.errors import LayoutError
@@ -76,6 +76,12 @@ def check_type(value: object, part: Part, others: tuple[str, ...] = OPAQUE_TYPES
         f"write {near or _ANY}",
         part=part,
     )
+
+
+def type_name(given: Any, _: str, part: Part) -> str:
+    """The kind of a field that names an element type, or a type that is not of arrays."""
+    check_type(given, part)
+    return str(given)
 
 
 def nearest_type(text: str) -> str | None:

@@ -22,7 +22,6 @@ from morello_layouts.description import (
 )
 from morello_layouts.expr.sizes import round_up
 from morello_layouts.limits import NESTED_TILES
-from morello_layouts.notations.xla import lowering
 from morello_layouts.notations.xla.layout import XlaLayout, tile_text
 from morello_layouts.notations.xla.shape import XlaShape, dim_text
 from morello_layouts.notations.xla.types import bits_of
@@ -275,8 +274,8 @@ def tile_levels(layout: XlaLayout, dims: Sequence[Dimension]) -> tuple[TileLevel
 
 
 def _recipe(layout: XlaLayout, dims: Sequence[Dimension]) -> Recipe:
-    tiles = layout.tiles[:NESTED_TILES]
-    return lowering.recipe(sizes_in(dims), layout.major_to_minor, tiles, 1)
+    tiles = XlaLayout(layout.minor_to_major, layout.tiles[:NESTED_TILES])
+    return tiles.recipe(sizes_in(dims))
 
 
 def _tiles(counts: Sequence[int | None]) -> str:
