@@ -238,6 +238,7 @@ class XlaTuple(Arrays):
 class XlaBuffer(Arrays):
     """A buffer that holds an array: ``b(f32[8,128])``."""
 
+    #: that of the array.
     shape: XlaShape = checked(instance(XlaShape, "give an XlaShape; ml.parse reads text"))
 
     def arrays(self) -> Iterator[tuple[tuple[int, ...], XlaShape]]:
