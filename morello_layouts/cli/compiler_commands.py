@@ -58,13 +58,14 @@ Examples:
   morello-layouts tpu-compile model.py:step --shapes "f32[8,128]{0,1}" --dumps dumps
 
 \b
-JSON: generation, devices, error, peak_bytes, vmem_bytes, moved_bytes, cycles, memory (as of the
-command memory), diagnosis (as of hlo).
+JSON: generation, devices, error, peak_bytes, vmem_bytes, moved_bytes, cycles, async_bytes, memory
+(as of the command memory), diagnosis (as of hlo).
 
 \b
 JSON of --advise: name, generation, devices, before (peak_bytes, vmem_bytes, moved_bytes,
-cycles), advice (kind, change, where, after (as before), equal, note), together (as one of
-advice, or null), compiled, refused, worse, left. An unknown value is null.
+cycles, async_bytes), advice (kind, change, where, after (as before), equal, note, difference),
+together (as one of advice, or null), compiled, refused, worse, left, memory_only (as advice).
+An unknown value is null.
 """,
 )
 @click.argument("function", metavar="FILE.py:FUNCTION", shell_complete=files)

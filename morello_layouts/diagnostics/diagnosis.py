@@ -131,6 +131,18 @@ class Diagnosis(Report):
             lines.append(f"alternatives for TPU {self.generation.name}: {self.generation.reason}")
         return Summary(self.name or "HLO without a module", tuple(lines), self.warnings)
 
+    @property
+    def copies(self) -> tuple[str, ...]:
+        """What copies and relayouts write, and copies between memories, in a line each, if any."""
+        written = {True: 0, False: 0}
+        for move in self.moves:
+            written[move.verdict.effect == "memory space"] += move.written_bytes
+        fused = sum(move.fused_bytes for move in self.moves)
+        line = f"copies and relayouts write {bytes_text(written[False])}"
+        line += f", and move up to {bytes_text(fused)} inside fusions" if fused else ""
+        between = f"copies from one memory to another write {bytes_text(written[True])}"
+        return (line,) * bool(fused or any(written.values())) + (between,) * bool(written[True])
+
     def _verdict(self) -> Iterator[str]:
         everything = self.totals.parameters + self.totals.results
         if self.memory is not None:
@@ -141,11 +153,7 @@ class Diagnosis(Report):
                 f"{bytes_text(everything.reserved_bytes)} of all parameters and results, "
                 "which may share memory"
             )
-        written = sum(move.written_bytes for move in self.moves)
-        fused = sum(move.fused_bytes for move in self.moves)
-        if written or fused:
-            more = f", and move up to {bytes_text(fused)} inside fusions" if fused else ""
-            yield f"copies and relayouts write {bytes_text(written)}{more}"
+        yield from self.copies
         needless = {one.instruction: one for chain in self.chains for one in chain.needless}
         if needless:
             left_out = bytes_text(sum(one.written_bytes for one in needless.values()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -55,9 +55,12 @@ class Advised:
     change: str  #: what to write, in a line.
     where: str  #: the argument, result or operation that it changes.
     after: Figures  #: the figures of the changed program.
-    #: whether the changed function gave the same on the CPU; None if it was not compared.
+    #: whether no result of the changed function differed on the CPU; None if it was not compared.
     equal: bool | None = None
-    note: str = "not compared"  #: how it was compared, or why not.
+    note: str = "not compared"  #: how it was compared, and where it differed; or why not.
+    #: the largest difference over the largest value; None if it was not compared, or if one result
+    #: has a number where the other has NaN or an infinity.
+    difference: float | None = None
 
 
 def saved(before: Figures, after: Figures) -> int:
@@ -85,6 +88,11 @@ def is_better(before: Figures, after: Figures) -> bool:
     return any(new < old * _WORTH - _SAME for old, new in pairs)
 
 
+def is_smaller(before: Figures, after: Figures) -> bool:
+    """Whether a program has a smaller peak, by a percent or more."""
+    return after.peak_bytes < before.peak_bytes * _WORTH - _SAME
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Advice(Report):
     """Changes of a function that make its program better: ``print`` it, or see it in a notebook."""
@@ -95,7 +103,8 @@ class Advice(Report):
     generation: str  #: the generation of TPUs.
     devices: int  #: the number of devices.
     before: Figures  #: the figures of the program as it is.
-    #: the changes that make nothing worse, the most bytes saved first.
+    #: the changes that save memory or copies, with no more of the other and, but for 3 percent, of
+    #: estimated cycles; the most bytes saved first.
     advice: tuple[Advised, ...]
     #: those that are better together than each alone; None if there are none.
     together: Advised | None
@@ -103,6 +112,9 @@ class Advice(Report):
     refused: int  #: the number of changes that the compiler refused, or that do not fit.
     worse: int  #: the number of changes that make nothing better, or something worse.
     left: int  #: the number of changes that were not tried: of the budget, or interrupted.
+    #: the changes that have a smaller peak than all of these, and more copies or estimated cycles;
+    #: the smallest peak first.
+    memory_only: tuple[Advised, ...] = ()
 
     @property
     def best(self) -> Advised | None:
@@ -113,16 +125,22 @@ class Advice(Report):
         """Return the verdict, the figures as they are, and the counts."""
         best, before = self.best, self.before
         if best is None:
-            verdict = "no change that was tried makes it better"
+            verdict = "no change that was tried saves memory or copies at no cost"
         else:
             peak = f"{bytes_text(before.peak_bytes)} → {bytes_text(best.after.peak_bytes)}"
             moved = f"{bytes_text(before.moved_bytes)} → {bytes_text(best.after.moved_bytes)}"
             verdict = f"HBM at the peak {peak}, copies and relayouts {moved}"
+            if best.equal is False:
+                verdict += f", and {best.note.partition(';')[0]}"
         where = "" if self.devices == 1 else f" on each of {self.devices} devices"
         line = f"TPU {self.generation}{where}: {count(self.compiled, 'change')} compiled, "
         line += f"{self.worse} of them not better, {self.refused} refused"
+        lines = [line]
+        for least in self.memory_only[:1]:
+            peak = f"{bytes_text(before.peak_bytes)} → {bytes_text(least.after.peak_bytes)}"
+            lines.insert(0, f"{least.kind} saves more memory, {peak}, {_cost(before, least.after)}")
         warnings = [f"{count(self.left, 'change')} left untried"] if self.left else []
-        return Summary(f"{self.name}: {verdict}", (line,), tuple(warnings))
+        return Summary(f"{self.name}: {verdict}", tuple(lines), tuple(warnings))
 
     def tables(self) -> tuple[Table, ...]:
         """Return the program as it is and the changes together, and then each change."""
@@ -132,13 +150,39 @@ class Advice(Report):
                 (self.best.kind, self.best.after, self.best.change if self.together else "")
             )
         both = table_of("Before and after", _COLUMNS, rows, lambda row: [row[2]] if row[2] else [])
-        each = table_of(
-            "Each change alone",
-            _COLUMNS,
-            [(a.kind, a.after, a) for a in self.advice],
-            lambda row: (f"{row[2].where}: {row[2].change}", row[2].note),
+        lists = (
+            ("Each change alone: saves both", self.advice, _BOTH),
+            ("Saves memory", self.memory_only, _MEMORY),
         )
-        return both, each
+        each = (
+            table_of(
+                title,
+                _COLUMNS,
+                [(a.kind, a.after, a) for a in some],
+                lambda row: (f"{row[2].where}: {row[2].change}", row[2].note),
+                note=note,
+            )
+            for title, some, note in lists
+        )
+        return both, *each
+
+
+def _cost(before: Figures, after: Figures) -> str:
+    """Return what a change costs that saves memory, and what the estimate leaves out."""
+    costs = []
+    if after.moved_bytes > before.moved_bytes:
+        was, now = map(bytes_text, (before.moved_bytes, after.moved_bytes))
+        costs.append(f"copies and relayouts {was} → {now}")
+    if before.cycles is not None and after.cycles is not None and after.cycles > before.cycles:
+        costs.append(f"estimated cycles {before.cycles:,} → {after.cycles:,}")
+    if before.async_bytes != after.async_bytes:
+        was, now = map(bytes_text, (before.async_bytes, after.async_bytes))
+        costs.append(f"asynchronous copies to HBM, which the estimate leaves out, {was} → {now}")
+    return "; ".join(costs)
+
+
+_BOTH: Final = "memory or copies, at no more than 3 percent of estimated cycles"
+_MEMORY: Final = "at the cost of copies or estimated cycles"
 
 
 def cycles_cell(n: int | None) -> TableCell:
@@ -150,6 +194,7 @@ _COLUMNS: Final[Columns[tuple[str, Figures, object]]] = (
     ("HBM peak", lambda row: bytes_cell(row[1].peak_bytes)),
     ("copies", lambda row: bytes_cell(row[1].moved_bytes)),
     ("cycles", lambda row: cycles_cell(row[1].cycles)),
+    ("async to HBM", lambda row: bytes_cell(row[1].async_bytes)),
     ("change", lambda row: text_cell(row[0])),
 )
 
@@ -162,8 +207,7 @@ KINDS: Final = (*OPERATION_KINDS, *ARGUMENT_KINDS)
 _COMPARE: Final = str(Path(__file__).with_name("compare.py"))
 # After this dump the compiler only makes code of the program, for most of its time.
 _MEMORY_KNOWN: Final = "after_optimizations_after_buffer_assignment.txt"
-_EXACT: Final = 1e-3  # relative difference of results that are the same but for the order of sums
-_ROUNDED: Final = 3e-2  # the same for arguments that are stored in bf16
+_EXACT: Final = 1e-3  # relative difference of sums of numbers near 1 in another order
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +237,7 @@ class _Trials:
         key = f"{self.generation}_{key}" + ("_memory" if until else "")
         if key in self.known:
             return self.known[key]
-        kept = None if self.memory is None else self.memory / f"{key}.json"
+        kept = None if self.memory is None else self.memory / f"{key}.2.json"  # 2: with async_bytes
         if kept is not None and kept.is_file():
             read = json.loads(kept.read_text())
             found: _Trial | None = _Trial(Figures(**read["figures"]), tuple(read["layouts"]))
@@ -230,8 +274,9 @@ def advise(
     Each change is made by transformation of the function, compiled, and measured: HBM at the peak,
     the bytes of copies and relayouts, the compiler's estimate of cycles. Shown is what makes one of
     the first two smaller by a percent or more, and neither larger, nor the third by over 3 percent.
-    The best are also tried together. Changed functions are compared with the given one on random
-    arguments on the CPU.
+    The best are also tried together. A second list has what makes the peak smaller still, and
+    copies or cycles larger. Changed functions are compared with the given one on the CPU, at random
+    arguments of three sizes, and with NaN and infinities; the largest difference is told.
 
     Args:
         function: of arrays or trees of arrays, as for :func:`diagnose`.
@@ -259,23 +304,25 @@ def advise(
     before = as_it_is.figures
     candidates = _in_turn([list(kind(program)) for kind in KINDS])
     tried, refused, interrupted = _try_all(trials, program, candidates[:budget])
-    good, unfit = _finished(trials, before, tried)
+    good, costly, unfit = _finished(trials, before, tried)
     together = None if interrupted else _together(trials, good, _promising(before, tried))
+    least = together.trial.figures.peak_bytes if together else before.peak_bytes
+    costly = [found for found in costly if found.trial.figures.peak_bytes < least - _SAME]
     refused += unfit
     checks = _Checks(program, as_it_is.layouts, progress)
-    advice = [checks.advised(found) for found in good]
-    best = None if together is None else checks.advised(together)
+    both, smaller = (tuple(filter(None, map(checks.advised, some))) for some in (good, costly))
     return Advice(
         program.name,
         generation,
         program.devices,
         before,
-        tuple(a for a in advice if a.equal is not False),
-        best if best is not None and best.equal is not False else None,
+        both,
+        None if together is None else checks.advised(together),
         len(tried) + refused,
-        refused + sum(a.equal is False for a in advice),
-        len(tried) - unfit - len(good),
+        refused + len(good) + len(costly) - len(both) - len(smaller),
+        len(tried) - unfit - len(good) - len(costly),
         interrupted + len(candidates[budget:]),
+        smaller,
     )
 
 
@@ -358,19 +405,30 @@ def _changed(
 
 def _finished(
     trials: _Trials, before: Figures, tried: Sequence[_Tried]
-) -> tuple[list[_Tried], int]:
-    """Compile the better programs to the end: those that still are, and how many are refused."""
+) -> tuple[list[_Tried], list[_Tried], int]:
+    """Compile the smaller programs to the end: the better, the only smaller, how many refused."""
+    better = [t.trial.figures.peak_bytes for t in tried if is_better(before, t.trial.figures)]
+    least = min(better, default=before.peak_bytes)
     first: dict[tuple[str, Figures], _Tried] = {}
     for found in tried:
-        if is_better(before, found.trial.figures):
-            first.setdefault((found.candidate.kind, found.trial.figures), found)
+        figures = found.trial.figures
+        is_least = is_smaller(before, figures) and figures.peak_bytes < least
+        if is_least or is_better(before, figures):
+            first.setdefault((found.candidate.kind, figures), found)
     with ThreadPoolExecutor(ADVICE_JOBS) as pool:
         work = [pool.submit(trials.of(found.program)) for found in first.values()]
         whole = [each.result() for each in work]
-    pairs = zip(first.values(), whole, strict=True)
-    good = [replace(f, trial=t) for f, t in pairs if t and is_better(before, t.figures)]
+    done = [replace(f, trial=t) for f, t in zip(first.values(), whole, strict=True) if t]
+    good = [found for found in done if is_better(before, found.trial.figures)]
+    least = min((found.trial.figures.peak_bytes for found in good), default=before.peak_bytes)
+    costly = [
+        found
+        for found in done
+        if is_smaller(before, f := found.trial.figures) and f.peak_bytes < least - _SAME
+    ]
     good.sort(key=lambda found: -saved(before, found.trial.figures))
-    return good, sum(trial is None for trial in whole)
+    costly.sort(key=lambda found: found.trial.figures.peak_bytes)
+    return good, costly, len(whole) - len(done)
 
 
 def _promising(before: Figures, tried: Sequence[_Tried]) -> list[_Tried]:
@@ -426,15 +484,27 @@ class _Checks:
     program: Program
     layouts: tuple[str, ...]
     progress: Progress | None
-    given: bytes | None = None
 
-    def advised(self, found: _Tried) -> Advised:
-        candidate = found.candidate
-        equal, note = self._compared(candidate, found.program)
-        change = candidate.change
-        if candidate.chosen:
-            change += self._chosen(found.trial)
-        return Advised(candidate.kind, change, candidate.where, found.trial.figures, equal, note)
+    def advised(self, found: _Tried) -> Advised | None:
+        """Return a change with what was compared; None if it is not the same function after all."""
+        candidate, figures = found.candidate, found.trial.figures
+        change = candidate.change + (self._chosen(found.trial) if candidate.chosen else "")
+        advised = Advised(candidate.kind, change, candidate.where, figures)
+        if found.program.jaxpr is self.program.jaxpr:
+            return replace(advised, equal=True, note="the function itself is unchanged")
+        if self.progress is not None:
+            self.progress(f"comparing {candidate.kind} on the CPU")
+        compared = self._compared(found.program)
+        if isinstance(compared, str):
+            return replace(advised, note=compared)
+        values = list(compared.values())
+        largest = None if None in values else max(x or 0.0 for x in values)
+        if candidate.exact and not _is_small(values[0]):
+            return None
+        note = compared_words(compared)
+        if not candidate.exact:
+            note += "; whether that is close enough is yours to judge"
+        return replace(advised, equal=largest == 0, note=note, difference=largest)
 
     def _chosen(self, trial: _Trial) -> str:
         """Return the layouts that the compiler chose instead of the default ones."""
@@ -445,46 +515,62 @@ class _Checks:
         new = [f"{name} {after}" for name, before, after in rows if before != after]
         return f"; it chooses {listed(new[:6])}" if new else ""
 
-    def _compared(self, candidate: Candidate, changed: Program) -> tuple[bool | None, str]:
-        if changed.jaxpr is self.program.jaxpr:
-            return True, "the function itself is unchanged"
+    def _compared(self, changed: Program) -> dict[str, float | None] | str:
+        """Return the largest difference for each kind of arguments, or why there is none."""
         avals = (*self.program.avals, *self.program.result_avals)
         if sum(aval.size * aval.dtype.itemsize for aval in avals) > ADVICE_CHECK_BYTES:
-            return None, "not compared: the arrays are too large to run on the CPU"
-        if self.progress is not None:
-            self.progress(f"comparing {candidate.kind} on the CPU")
+            return "not compared: the arrays are too large to run on the CPU"
+        first = changed.first_avals or changed.avals
+        parts: dict[str, tuple[Callable[..., Any], Sequence[Any]]] = {
+            "given": (self.program.call, self.program.avals),
+            "changed": (changed.call, changed.avals),
+        }
+        if changed.encoders:
+            parts["stored"] = changed.stored, first
+        if changed.decoders:
+            parts["returned"] = changed.returned, changed.result_avals
         try:
-            if self.given is None:
-                self.given = exported(self.program)
-            found = _difference(self.given, exported(changed))
+            return _differences({name: exported(*part) for name, part in parts.items()})
         except Exception as error:
-            return None, f"not compared: {str(error).partition(chr(10))[0]}"
-        bound = _EXACT if candidate.exact else _ROUNDED
-        if found is None or found > bound:
-            return False, "gives other results on the CPU"
-        words = "the same results" if not found else f"the same results up to {found:.1g}"
-        return True, f"{words} on random arguments on the CPU"
+            return f"not compared: {str(error).partition(chr(10))[0]}"
 
 
-def exported(program: Program) -> bytes:
-    """Return a function of arguments in their first form, as ``jax.export`` writes it."""
+def _is_small(difference: float | None) -> bool:
+    return difference is not None and difference <= _EXACT
+
+
+def exported(function: Callable[..., Any], avals: Sequence[Any]) -> bytes:
+    """Return a function of arrays, as ``jax.export`` writes it."""
     import jax
     from jax import export
 
-    avals = program.first_avals or program.avals
-    first = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
-    return bytes(export.export(jax.jit(program.as_given), platforms=["cpu"])(*first).serialize())
+    structs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
+    return bytes(export.export(jax.jit(function), platforms=["cpu"])(*structs).serialize())
 
 
-def _difference(given: bytes, changed: bytes) -> float | None:
-    """Return the relative difference of two functions' results; None if it is without bound."""
+def _differences(functions: Mapping[str, bytes]) -> dict[str, float | None]:
+    """Return the relative difference of two functions' results; None where it has no bound."""
     compare = Compiler((sys.executable, _COMPARE), ADVICE_CHECK_SECONDS)
     with tempfile.TemporaryDirectory(prefix="tpu_compare_") as name:
         folder = Path(name)
-        (folder / "given.jax").write_bytes(given)
-        (folder / "changed.jax").write_bytes(changed)
+        for part, function in functions.items():
+            (folder / f"{part}.jax").write_bytes(function)
         result = run_in(folder, compare, "comparing")
     if "error" in result:
         raise LayoutError(result["error"])
-    found: float | None = result["difference"]
+    found: dict[str, float | None] = result["differences"]
     return found
+
+
+def compared_words(found: Mapping[str, float | None]) -> str:
+    """Return in words how much results differ.
+
+    >>> compared_words({"near 1": 0.25, "near 1,000": 0.0})
+    'largest difference of results on the CPU over the largest value: 0.25 (near 1), 0 (near 1,000)'
+    >>> compared_words({"near 1": 0.0, "with NaN and infinities": 0.0})
+    'results on the CPU do not differ: arguments near 1, with NaN and infinities'
+    """
+    if set(found.values()) == {0.0}:
+        return f"results on the CPU do not differ: arguments {', '.join(found)}"
+    each = (f"{'no bound' if x is None else f'{x:.2g}'} ({kind})" for kind, x in found.items())
+    return f"largest difference of results on the CPU over the largest value: {', '.join(each)}"

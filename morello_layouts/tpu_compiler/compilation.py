@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from morello_layouts.description import count
-from morello_layouts.diagnostics.buffers import fused_names, is_fused
+from morello_layouts.diagnostics.buffers import Buffer, buffers_of, fused_names, is_fused
 from morello_layouts.diagnostics.diagnosis import Diagnosis, diagnose as diagnose_program
 from morello_layouts.diagnostics.memory_report import MemoryReport
 from morello_layouts.diagnostics.moves import HloMove
 from morello_layouts.errors import LayoutError
 from morello_layouts.hlo import HloComputation, HloInstruction, HloModule, read_hlo
 from morello_layouts.limits import COMPILER_MESSAGE
+from morello_layouts.notations.xla import XlaShape
 from morello_layouts.report import Report, Summary, Table, bytes_text
 from morello_layouts.tpu_compiler.process import Compiler, Outcome, Progress, compiled
 from morello_layouts.tpu_layouts import GENERATIONS
@@ -35,7 +36,7 @@ class Figures:
     512
     """
 
-    json_keys: ClassVar = ("peak_bytes", "vmem_bytes", "moved_bytes", "cycles")
+    json_keys: ClassVar = ("peak_bytes", "vmem_bytes", "moved_bytes", "cycles", "async_bytes")
 
     peak_bytes: int  #: bytes of HBM: parameters, results, and what lives between them at the peak.
     vmem_bytes: int  #: the same of VMEM.
@@ -45,6 +46,9 @@ class Figures:
     #: the compiler's estimates of cycles, summed; in a loop, each time. None if it gives none. It
     #: gives none for some instructions.
     cycles: int | None
+    #: bytes that asynchronous copies and slices write to HBM, of which ``cycles`` has nothing; in a
+    #: loop, each time.
+    async_bytes: int = 0
 
 
 def peaks(assignment: str) -> tuple[int, int]:
@@ -124,6 +128,37 @@ def moved_bytes(moves: Iterable[HloMove], trips: dict[str, int]) -> int:
     )
 
 
+def async_bytes(module: HloModule, trips: dict[str, int]) -> int:
+    """Return the bytes that asynchronous copies and slices write to HBM, as often as they run.
+
+    >>> from morello_layouts import read_hlo
+    >>> async_bytes(read_hlo(
+    ...     "%a = (f32[8,128]{1,0:T(8,128)}, f32[8,128]{1,0:T(8,128)S(1)}, u32[]) copy-start(%b)"
+    ... ), {})
+    4096
+    """
+    return sum(
+        _update(buffer) * trips.get(buffer.computation, 1)
+        for buffer in buffers_of(module, fused_names(module))
+        if buffer.instruction.opcode.endswith("-start")
+        and buffer.shape.layout is not None
+        and buffer.shape.layout.memory_space == 0
+        and buffer.shape.dims
+    )
+
+
+def _update(buffer: Buffer) -> int:
+    """Return the bytes that an asynchronous copy or slice writes; 0 for any other operation."""
+    opcode, called = buffer.instruction.opcode, buffer.instruction.called_computations
+    root = next((c.root for c in called if not isinstance(c, str)), None)
+    what = opcode.removesuffix("-start") if root is None else root.opcode
+    if what == "dynamic-update-slice" and root is not None:
+        update = root.operands[1]
+        shape = None if isinstance(update, str) else update.shape
+        return shape.byte_size if isinstance(shape, XlaShape) else 0
+    return buffer.shape.byte_size if what in ("copy", "slice", "dynamic-slice") else 0
+
+
 def cycles(module: HloModule) -> int | None:
     """Return the compiler's estimates of cycles, summed over a program; None without any.
 
@@ -169,19 +204,16 @@ class Compilation(Report):
         found, figures = self.diagnosis.summary(), self.figures
         verdict = "does not compile" if self.error else "compiles"
         where = "" if self.devices == 1 else f" on each of {self.devices} devices"
-        lines = [f"HBM at the peak{where}: {bytes_text(figures.peak_bytes)}"]
+        copied = f"asynchronous copies to HBM {bytes_text(figures.async_bytes)}"
+        if figures.cycles is not None:
+            copied += f"; the compiler estimates {figures.cycles:,} cycles, without these"
+        moved = f"copies and relayouts write {bytes_text(figures.moved_bytes)}, loops counted"
+        lines = [f"HBM at the peak{where}: {bytes_text(figures.peak_bytes)}", f"{moved}; {copied}"]
         lines[0] += f"; VMEM: {bytes_text(figures.vmem_bytes)}"
-        lines.append(
-            f"copies and relayouts write {bytes_text(figures.moved_bytes)}, loops counted"
-            + (
-                ""
-                if figures.cycles is None
-                else f"; the compiler estimates {figures.cycles:,} cycles"
-            )
-        )
+        others = [line for line in found.lines if line not in self.diagnosis.copies]
         title = f"{found.title} {verdict} for TPU {self.generation}"
         errors = (self.error.partition("\n")[0],) if self.error else ()
-        return Summary(title, (*lines, *found.lines), (*errors, *found.warnings))
+        return Summary(title, (*lines, *others), (*errors, *found.warnings))
 
     def tables(self) -> tuple[Table, ...]:
         """Return the tables of the memory, then those of the diagnosis."""
@@ -223,9 +255,10 @@ def read_outcome(
     diagnosis = diagnose_program(path, generation, top=top)
     scheduled = outcome.dump("after_codegen.txt")
     hbm, vmem = peaks(assignment.read_text())
-    moved = moved_bytes(diagnosis.moves, loop_trips(program))
+    trips = loop_trips(program)
+    moved, written = moved_bytes(diagnosis.moves, trips), async_bytes(program, trips)
     estimated = None if scheduled is None else cycles(read_hlo(scheduled))
-    figures = Figures(hbm, vmem, moved, estimated)
+    figures = Figures(hbm, vmem, moved, estimated, written)
     return Compilation(generation, devices, figures, outcome.error, diagnosis, program)
 
 

@@ -119,15 +119,13 @@ class Program:
             decoders=((position, decode), *self.decoders),
         )
 
-    def as_given(self, *flat: Any) -> list[Any]:
-        """Call the function on arguments in their first form; results are in theirs."""
-        arguments = list(flat)
-        for position, encode in self.encoders:
-            arguments[position] = encode(arguments[position])
-        results = self.call(*arguments)
-        for position, decode in self.decoders:
-            results[position] = decode(results[position])
-        return results
+    def stored(self, *flat: Any) -> list[Any]:
+        """Return arguments, given in their first form, as the program takes them."""
+        return _converted(flat, self.encoders)
+
+    def returned(self, *results: Any) -> list[Any]:
+        """Return results of the program in their first form."""
+        return _converted(results, self.decoders)
 
     def lower(self) -> Any:
         """Return the function lowered for a TPU; every argument is a parameter of it."""
@@ -159,6 +157,13 @@ class Program:
     def devices(self) -> int:
         """The number of devices that the program runs on."""
         return 1 if self.mesh is None else int(self.mesh.size)
+
+
+def _converted(arrays: Sequence[Any], conversions: Conversions) -> list[Any]:
+    found = list(arrays)
+    for position, convert in conversions:
+        found[position] = convert(found[position])
+    return found
 
 
 def _signature(names: Sequence[str]) -> inspect.Signature:

@@ -1,9 +1,11 @@
 """Which programs are better, what advice prints, and how results are compared."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from morello_layouts.tpu_compiler.advise import Advice, Advised, is_better, saved
-from morello_layouts.tpu_compiler.compare import argument, difference
+from morello_layouts.tpu_compiler.compare import SIZES, argument, difference
 from morello_layouts.tpu_compiler.compilation import Figures
 
 MIB = 1 << 20
@@ -34,8 +36,20 @@ def test_report_of_advice() -> None:
         "warning: 3 changes left untried",
     ]
     assert "x for y: jax.jit(f, donate_argnums=…)" in text
+    halved = replace(one, after=Figures(50 * MIB, 0, 60 * MIB, 2000, 0))
+    before = replace(BEFORE, async_bytes=9 * MIB)
+    wide = replace(both, equal=False, note="largest difference: 0.19; yours to judge")
+    lines = str(Advice("f", "v5e", 1, before, (), wide, 9, 2, 5, 0, (halved,))).splitlines()
+    assert lines[0].endswith("copies and relayouts 50.00 MiB → 0 B, and largest difference: 0.19")
+    assert lines[1] == (
+        "donation saves more memory, 100.00 MiB → 50.00 MiB, copies and relayouts 50.00 MiB → "
+        "60.00 MiB; estimated cycles 1,000 → 2,000; asynchronous copies to HBM, which the estimate "
+        "leaves out, 9.00 MiB → 0 B"
+    )
     nothing = Advice("f", "v5e", 1, BEFORE, (), None, 9, 0, 9, 0)
-    assert nothing.summary().title == "f: no change that was tried makes it better"
+    assert (
+        nothing.summary().title == "f: no change that was tried saves memory or copies at no cost"
+    )
     assert nothing.to_dict()["before"]["peak_bytes"] == 100 * MIB
     assert saved(BEFORE, one.after) == 70 * MIB
 
@@ -59,4 +73,9 @@ def test_random_arguments() -> None:
     assert one.dtype == np.int32
     assert set(np.unique(one)) <= set(range(8))
     assert argument(np.empty(4, bool), 2).dtype == bool
+    assert argument(np.empty((), np.float32), 1, "with NaN and infinities").shape == ()
+    odd = argument(np.empty((50, 3), np.float32), 1, "with NaN and infinities")
+    assert (np.isnan(odd).sum(), (odd == np.inf).sum(), (odd == -np.inf).sum()) == (1, 1, 1)
+    sizes = [argument(np.empty(999, np.float32), 1, kind).std() for kind in SIZES][:3]
+    assert np.allclose(sizes, [1, 1e-3, 1e3], rtol=0.1)
     assert abs(argument(np.empty(1000, np.float32), 3).mean()) < 0.2

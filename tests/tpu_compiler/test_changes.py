@@ -84,7 +84,7 @@ FUNCTIONS: list[tuple[Callable[..., Any], tuple[str, ...]]] = [
 
 def results(program: Any, given: Any) -> list[Any]:
     flat = [argument(aval, k) for k, aval in enumerate(given.avals)]
-    return [np.asarray(x) for x in program.as_given(*flat)]
+    return [np.asarray(x) for x in program.returned(*program.call(*program.stored(*flat)))]
 
 
 @pytest.mark.slow
@@ -249,8 +249,47 @@ def test_changed_function_that_differs_is_not_shown() -> None:
     candidate = Candidate("kind", "change", "where", lambda p: p)
     pytest.importorskip("flatbuffers", reason="jax.export needs it")
     trial = _Trial(Figures(1, 0, 0, None), ())
-    assert checks.advised(_Tried(candidate, good, trial)).equal is True
-    assert checks.advised(_Tried(candidate, bad, trial)).equal is False
+    found = checks.advised(_Tried(candidate, good, trial))
+    assert found is not None
+    assert (found.equal, found.difference) == (True, 0.0)
+    assert checks.advised(_Tried(candidate, bad, trial)) is None
+
+
+def test_rounding_of_arguments_is_measured_and_told() -> None:
+    """An exponential makes the rounding of bf16 large; a program alone would leave it out."""
+    from morello_layouts.tpu_compiler.advise import _Checks, _Trial, _Tried
+
+    pytest.importorskip("flatbuffers", reason="jax.export needs it")
+    program = trace(lambda x: jnp.exp(12 * x).max(0), ("f32[1024,64]",))
+    candidate = next(arguments.narrow_types(program))
+    trial = _Trial(Figures(1, 0, 0, None), ())
+    tried = _Tried(candidate, candidate.apply(program), trial)
+    found = _Checks(program, (), None).advised(tried)
+    x = argument(program.avals[0], 0)
+    wanted, rounded = (
+        np.exp(12 * a.astype(np.float64)).max(0) for a in (x, x.astype(jnp.bfloat16))
+    )
+    largest = np.abs(wanted - rounded).max() / wanted.max()
+    assert largest > 0.03
+    assert found is not None
+    assert f"{largest:.2g} (near 1), " in found.note
+    assert found.difference is not None
+    assert found.difference >= largest * 0.99
+    assert found.equal is False
+    assert "the same" not in found.note
+    assert found.note.endswith("yours to judge")
+
+
+def test_memory_that_costs_cycles_has_its_own_list() -> None:
+    """Donation halves the peak, and the estimate of cycles is ten times as large."""
+    fake = Compiler((sys.executable, FAKE, "donation", "900"))
+    advice = ml.tpu.advise(lambda x: x + 1, "f32[512,128]", compiler=fake, budget=4)
+    assert (advice.advice, advice.together) == ((), None)
+    (found,) = advice.memory_only
+    assert (found.kind, found.after.peak_bytes, found.after.cycles) == ("donation", 1 << 19, 1000)
+    assert advice.worse == 3
+    text = str(advice)
+    assert "donation saves more memory, 1.00 MiB → 512.00 KiB, estimated cycles 100 → 1,000" in text
 
 
 def test_interrupted_advice_holds_what_was_found() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.tpu_compiler.compilation import Compilation, compile_module
+from morello_layouts.tpu_compiler.compilation import Compilation, async_bytes, compile_module
 from morello_layouts.tpu_compiler.process import Compiler, bounded, compiled
 from tests.support.paths import DATA, SAFELY
 
@@ -47,10 +47,36 @@ def test_figures_of_a_recorded_program(scan: Compilation) -> None:
     assert figures.cycles == 1000 * (1824 + 2066) + 2 * 3998
 
 
+def test_asynchronous_copies_to_hbm_are_counted_apart() -> None:
+    """A copy writes 4 KiB, an update its slice; loads into VMEM and gathers do not count."""
+    module = ml.read_hlo("""
+%update (a: f32[8,128], b: f32[2,128], i: s32[]) -> f32[8,128] {
+  %a = f32[8,128]{1,0:T(8,128)} parameter(0)
+  %b = f32[2,128]{1,0:T(2,128)} parameter(1)
+  %i = s32[]{:T(128)} parameter(2)
+  ROOT %u = f32[8,128]{1,0:T(8,128)} dynamic-update-slice(%a, %b, %i, %i)
+}
+ENTRY %main (x: f32[8,128], y: f32[2,128], i: s32[]) -> f32[8,128] {
+  %x = f32[8,128]{1,0:T(8,128)} parameter(0)
+  %y = f32[2,128]{1,0:T(2,128)} parameter(1)
+  %i = s32[]{:T(128)} parameter(2)
+  %out = (f32[8,128]{1,0:T(8,128)}, f32[8,128]{1,0:T(8,128)S(1)}, u32[]{:S(2)}) copy-start(%x)
+  %in = (f32[8,128]{1,0:T(8,128)S(1)}, f32[8,128]{1,0:T(8,128)}, u32[]{:S(2)}) copy-start(%x)
+  %all = (f32[8,128]{1,0:T(8,128)}, f32[16,128]{1,0:T(8,128)}) all-gather-start(%x), dimensions={0}
+  %s = ((f32[8,128]{1,0:T(8,128)}, f32[2,128]{1,0:T(2,128)}, s32[]{:T(128)}),
+    f32[8,128]{1,0:T(8,128)}, u32[]{:S(2)}) async-start(%x, %y, %i), calls=%update
+  ROOT %r = f32[8,128]{1,0:T(8,128)} async-done(%s)
+}
+""")
+    assert async_bytes(module, {"main": 3}) == 3 * (4096 + 1024)
+
+
 def test_report_says_verdict_and_peak(scan: Compilation) -> None:
     lines = str(scan).splitlines()
     assert lines[0] == "jit_products compiles for TPU v5e"
     assert lines[1].startswith("HBM at the peak: 135.00 KiB; VMEM: 2.94 MiB")
+    assert lines[2].startswith("copies and relayouts write 2.98 MiB, loops counted; async")
+    assert str(scan).count("copies and relayouts write") == 1
     assert "Alive at the peak, by source line" in str(scan)
     found = scan.to_dict()
     assert found["peak_bytes"] == scan.figures.peak_bytes
