@@ -134,7 +134,7 @@ half_rows = Exercise(
     "rows 0 and 2 must.",
 )
 
-_SWIZZLE: Final = re.compile(r"\s*(?:Sw|Swizzle)?\s*<\s*(\d)\s*,\s*(\d)\s*,\s*(\d)\s*>\s*")
+_SWIZZLE: Final = re.compile(r"\s*+(?:Sw|Swizzle)?\s*+<\s*(\d)\s*,\s*(\d)\s*,\s*(\d)\s*>\s*")
 
 
 def _on_bytes(answer: Any) -> Feedback:

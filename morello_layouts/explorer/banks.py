@@ -12,7 +12,7 @@ from morello_layouts.explanations.rows import Row
 from morello_layouts.gpu import BankConflicts, BankFormula
 from morello_layouts.maps import IndexMap
 
-_BITS: Final = re.compile(r"(.*?),?\s+([0-9]{1,4}) bits?\s*", re.ASCII | re.DOTALL)
+_BITS: Final = re.compile(r"(.*?)(?:,|(?<!\s))\s++([0-9]{1,4}) bits?\s*", re.ASCII | re.DOTALL)
 _DEFAULT: Final = 32  # bits of an element, if nothing tells
 
 

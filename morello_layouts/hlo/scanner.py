@@ -63,7 +63,7 @@ INSTRUCTION: Final = re.compile(
     rf"\(((?:[^()\"]++|{_PARENTHESES})*+)\)({_ATTRIBUTES})\s*+\Z",
     _FLAGS,
 )
-TYPE: Final = re.compile(_TYPE, _FLAGS)
+TYPE: Final = re.compile(rf"(?<!\w){_TYPE}", _FLAGS)
 TUPLE: Final = re.compile(rf"\({_FILL}(?:{_TYPE}{_FILL}(?:,{_FILL}{_TYPE}{_FILL})*+)?+\)", _FLAGS)
 NAMED_OPERANDS: Final = re.compile(rf"{_OPERAND}(?:,{_OPERAND})*+", _FLAGS)
 TYPED_OPERAND: Final = re.compile(rf"{_FILL}(?:({_TYPE})\s*+)?+%?+({_NAME}){_FILL}(?:,|\Z)", _FLAGS)
@@ -97,7 +97,7 @@ _PARENTHESIS: Final = re.compile(r'[()"]')
 _BRACE: Final = re.compile(r'[{}"]')
 _WORD_PATTERN: Final = re.compile(rf"{_WORD}|{_BLANK}", re.ASCII)
 _SQUARE: Final = re.compile(r'[]["]')
-_NEXT_ATTRIBUTE: Final = re.compile(rf"\s*+,\s*+{_NAME}=", _FLAGS)
+_NEXT_ATTRIBUTE: Final = re.compile(rf"(?:(?<!\s)\s*+)?,\s*+{_NAME}=", _FLAGS)
 _BRACKETS: Final = {"[": _SQUARE, "(": _PARENTHESIS, "{": _BRACE}
 _OPENING: Final = "([{"
 _NEXT_LINE: Final = re.compile(r"\n[^\n]*+")

@@ -30,9 +30,9 @@ Maps: TypeAlias = "list[list[IndexingMap]]"
 """For each operand, the maps from the result's index to the operand's."""
 
 _LITERAL: Final = re.compile(r"-?[0-9]{1,18}", re.ASCII)
-_WINDOW: Final = re.compile(r"(\w+)=([-0-9_x]+)", re.ASCII)
+_WINDOW: Final = re.compile(r"\b(\w++)=([-0-9_x]+)", re.ASCII)
 _SLICE: Final = re.compile(r"\[(\d+):(\d+)(?::(\d+))?\]", re.ASCII)
-_PADDING: Final = re.compile(r"(-?\d+)_(-?\d+)(?:_(\d+))?", re.ASCII)
+_PADDING: Final = re.compile(r"(?<!\d)(-?\d++)_(-?\d++)(?:_(\d++))?", re.ASCII)
 _LABELS: Final = re.compile(r"([0-9a-z?]+)_([0-9a-z?]+)->([0-9a-z?]+)", re.ASCII)
 
 

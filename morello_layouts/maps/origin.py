@@ -66,7 +66,7 @@ _COMPARISONS: Final = {ast.LtE: le, ast.Lt: lt, ast.GtE: ge, ast.Gt: gt, ast.Eq:
 
 def _allows(fact: Any, values: Mapping[str, int]) -> bool:
     if isinstance(fact, str):
-        text = re.sub(r"(\d+)\s*(?:\||divides)\s*(\w+)", r"\2 % \1 == 0", fact)
+        text = re.sub(r"(?<!\d)(\d++)\s*+(?:\||divides)\s*(\w+)", r"\2 % \1 == 0", fact)
         parts = re.split(r"[,;&]|\band\b", text)
         trees = (ast.parse(part.strip(), mode="eval").body for part in parts)
         return all(_number(tree, values) for tree in trees if _names(tree) <= values.keys())

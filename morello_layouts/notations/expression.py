@@ -170,7 +170,7 @@ def parse_assumptions(text: str) -> list[Assumption]:
     """
     found: list[Assumption] = []
     position = 0
-    for part in re.split(r"(\s*(?:,|;|\band\b|&)\s*)", text):
+    for part in re.split(r"((?:(?<!\s)\s*+)?(?:,|;|\band\b|&)\s*+)", text):
         if position == 0 or not re.fullmatch(r"\s*(?:,|;|and|&)\s*", part):
             found += _one(part, text, position)
         position += len(part)

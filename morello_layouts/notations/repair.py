@@ -13,7 +13,7 @@ _SIGNS: Final = ")]}>,:({[<-"
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 _CROSS: Final = re.compile(r"(?<=\d)\s*[x×]\s*(?=\d)")
 _GAP: Final = re.compile(r"(?<=[\d)])\s+(?=\d)")
-_SPACE: Final = re.compile(r"\s+,\s*")
+_SPACE: Final = re.compile(r"(?<!\s)\s++,\s*")
 _WORDS: Final = (
     *("devices", "replicated", "maximal", "mesh", "register", "lane", "warp", "block", "offset"),
     *("bf16", "f32", "memref", "affine_map", "strided", "lambda", "floordiv", "blocked", "order"),

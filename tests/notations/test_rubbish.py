@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import patterns
 import pytest
 from hypothesis import example, given, strategies as st
 
@@ -83,6 +84,16 @@ def test_mutations_of_valid_text(text: str) -> None:
 def test_random_expressions(text: str) -> None:
     for reader in (parse_bounds, lambda t: parse_expression(t, {})):
         assert str(attempt(reader, text)) or not text.strip()
+
+
+@pytest.mark.slow
+def test_each_pattern_of_the_package_ends_within_ten_seconds() -> None:
+    """Of the longest text that is read; the seconds are far more than a linear time takes."""
+    known = patterns.patterns()
+    assert len(known) > 250
+    for pattern, (place, methods) in known.items():
+        seconds, text = patterns.slowest(pattern, methods, heads=("",))
+        assert seconds < patterns.SECONDS, f"{place} is slow: {text}"
 
 
 TEN_KB = 10_000

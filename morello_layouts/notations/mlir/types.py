@@ -82,7 +82,7 @@ _OTHER_NAMES: Final = {"float": "f32", "double": "f64", "half": "f16", "bool": "
 
 def _meant(name: str) -> str:
     """Return the type that a wrong name most likely means."""
-    named_size = re.fullmatch(r"([A-Za-z_]\w*)x(\w+)", name, re.ASCII)
+    named_size = re.fullmatch(r"(?=\w++\Z)([A-Za-z_]\w*)x(\w+)", name, re.ASCII)
     if named_size and _bits(named_size[2]):
         return f"? for the size {named_size[1]}: ?x{named_size[2]}"
     other = re.fullmatch(r"(float|uint|int|[su])([0-9]+)", name)

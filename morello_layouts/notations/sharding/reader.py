@@ -65,7 +65,7 @@ _SYNTAX: Final = {
 }
 
 _PARTS: Final = {
-    kind: re.compile(rf"(?:\A|,|>\s*\{{?|(?<=[\]}}]))\s*(?={text})")
+    kind: re.compile(rf"(?:\A|,|>\s*+\{{?|(?<=[\]}}]))\s*+(?={text})")
     for kind, text in BEGINS.items()
 }
 
