@@ -21,7 +21,9 @@ from morello_layouts.errors import LayoutError
 if TYPE_CHECKING:
     from morello_layouts.tpu_compiler.process import Progress
 
-_SEPARATOR = re.compile(r"(?<!\s)\s*+(?:;|(?<=\s)(?=[a-z][a-z0-9]*\[)|,\s*+(?=[a-z][a-z0-9]*\[))\s*+")
+_SEPARATOR = re.compile(
+    r"(?<!\s)\s*+(?:;|(?<=\s)(?=[a-z][a-z0-9]*\[)|,\s*+(?=[a-z][a-z0-9]*\[))\s*+"
+)
 
 
 def read_shapes(text: str) -> list[str]:

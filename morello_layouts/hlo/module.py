@@ -24,7 +24,9 @@ from morello_layouts.limits import HLO_DIGITS
 from morello_layouts.notations.xla import XlaValue
 from morello_layouts.plain import Displayed
 
-_FIELD: Final = re.compile(rf'\b(\w++)=({STRING.pattern}|\{{[^{{}}"]*+\}}|[^\s{{}}",]++)', re.DOTALL)
+_FIELD: Final = re.compile(
+    rf'\b(\w++)=({STRING.pattern}|\{{[^{{}}"]*+\}}|[^\s{{}}",]++)', re.DOTALL
+)
 _ESCAPE: Final = re.compile(rb"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|(.))", re.DOTALL)
 _LETTERS: Final = {b"n": b"\n", b"t": b"\t", b"r": b"\r"}
 
