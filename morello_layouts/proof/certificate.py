@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from morello_layouts.check import CLAIMS, FORMAT, SHARED
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr import canonicalize, coordinate_variables
 from morello_layouts.expr.affine import AffineExpr
@@ -25,8 +26,6 @@ from morello_layouts.proof.equivalent import have_equal_axes
 from morello_layouts.proof.reading import limits_of
 from morello_layouts.recipe import has_inverse, linear_index, physical_coordinates
 from morello_layouts.recipe.views import with_replicas_as_dims
-
-FORMAT: Final = "morello-layouts certificate 1"
 
 _ZERO: Final = AffineExpr((), 0)
 
@@ -127,8 +126,7 @@ def _bitcast(a: IndexMap, b: IndexMap, order: list[int], other: list[int]) -> Ce
         stride *= n
     found = _statement("bitcast", a, b)
     found["view"] = [_form(view[k], a) for k in sorted(view)]
-    found["order"] = order
-    found |= {"other_order": other} if other != sorted(other) else {}
+    found |= {"order": [*map(str, order)], "other_order": [*map(str, other)]}
     found["other_shape"] = [_size(n, b) for n in b.recipe.shape]
     found["others"] = [python_text(b.expr)]
     return found
@@ -147,14 +145,16 @@ def _proved(statement: Certificate, *maps: AnyMap) -> Certificate:
     for m in maps:
         for n, least in m.recipe.requires if isinstance(m, IndexMap) else ():
             name = str(n)
-            is_free = statement["sizes"].get(name) == [1, 1, None]
+            free = {"name": name, "multiple_of": "1", "least": "1"}
+            is_free = free in statement["sizes"]
             if is_free and not is_nonnegative(n - least) and name not in _names_of(least):
                 text = f"{_size(least, m)} + {name}_more - 1"
                 statement = _put(statement, name, f"({text})")
                 statement["about"].append(f"{name} = {text}")
-                del statement["sizes"][name]
-                statement["sizes"][f"{name}_more"] = [1, 1, None]
-    return certified(statement)
+                statement["sizes"].remove(free)
+                statement["sizes"].append({**free, "name": f"{name}_more"})
+    keys = SHARED | CLAIMS[statement["claim"]][0] | {"about"}
+    return certified({key: x for key, x in statement.items() if key in keys})
 
 
 def _names_of(n: Int) -> frozenset[str]:
@@ -210,11 +210,17 @@ def _statement(claim: str, m: AnyMap, *others: AnyMap) -> Certificate:
         "format": FORMAT,
         "claim": claim,
         "about": [str(getattr(one, "source", one)) for one in maps],
-        "sizes": {one.name: [one.divisor, one.lo, one.hi] for one in assumed},
+        "sizes": [_assumed(one) for one in assumed],
         "shape": [_size(n, m) for n in sizes_of(m)],
         "size": _size(1 if size is None else size, m),
         "offset": python_text(m.expr),
     }
+
+
+def _assumed(one: Assumption) -> dict[str, str]:
+    """Return what is assumed of a size; a largest one is said where there is one."""
+    found = {"name": one.name, "multiple_of": str(one.divisor), "least": str(max(1, one.lo))}
+    return found | ({} if one.hi is None else {"most": str(one.hi)})
 
 
 def _numbers(m: AnyMap) -> Iterable[Int]:

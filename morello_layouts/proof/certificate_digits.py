@@ -11,12 +11,15 @@ from math import gcd
 from typing import Any, Final, TypeAlias
 
 from morello_layouts import check as checker
-from morello_layouts.check import BITS, ONE, Refused, World, divided, plus, product, put
+from morello_layouts.check import CLAIMS, ONE, Checker, Refused
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.limits import CERTIFICATE_DIGITS, CERTIFICATE_TEXT, CERTIFICATE_WORK
 
 Certificate: TypeAlias = dict[str, Any]
 """A statement and its proof as JSON: numbers, texts, lists and dictionaries."""
+
+UNCLEAR: Final = "a remainder is not clear"
+"""What the checker says if digits are missing."""
 
 FROM: Final = "p_from_"
 """How names for p begin that count from a first slot."""
@@ -38,17 +41,19 @@ def certified(statement: Certificate) -> Certificate:
 
 def _found(statement: Certificate, first: str, left: list[int]) -> Certificate:
     """Return a statement with the digits that the checker needs to divide."""
-    found = {**statement, "digits": [], "digits_of_slots": []}
+    has_slots = "digits_of_slots" in CLAIMS[statement["claim"]][0]
+    found = {**statement, "digits": [], **({"digits_of_slots": []} if has_slots else {})}
     limits = statement.get("limits", [])
     for k, (text, n) in enumerate(limits):
         if [text, n] != ["p", statement["end"]]:  # known of p
             found["digits_of_slots"] += [*_zeros(k, text, n)]
             found["digits_of_slots"] += [*_of_limit(k, limits, statement["end"])]
-    lists = {key: [*found[key]] for key in ("digits", "digits_of_slots")}
+    lists = {key: [*found[key]] for key in found.keys() & {"digits", "digits_of_slots"}}
+    search = _Search(found, first, left[0])
     try:
-        checker.check({**found, **lists}, lambda sizes: _Search(sizes, found, first, left))
+        checker.check({**found, **lists}, lambda: search)
     finally:
-        left[0] = checker.LEFT[0]
+        left[0] = search.left
     checker.check(found)
     return found
 
@@ -56,21 +61,21 @@ def _found(statement: Certificate, first: str, left: list[int]) -> Certificate:
 def _of_limit(k: int, limits: list[list[str]], end: str) -> Iterator[dict[str, Any]]:
     """Yield the name that says that a text of p is below a size, or p at least a number."""
     text, n = limits[k]
-    known = [one for one in limits if one[1].isdecimal()]
-    opposite = [(x, int(least), total) for x, least in known for total in _total(text, x)]
+    known = [(at, one) for at, one in enumerate(limits) if one[1].isdecimal()]
+    opposite = [(at, int(least), total) for at, (x, least) in known for total in _total(text, x)]
     falls = "(-1)*" in text and n.isdecimal()
     if not falls and opposite:
         other, least, total = opposite[0]
         more = least - 1 - total
         entry = {"name": f"p_below_{k}", "is": f"{more} + {text}", "below": f"{more} + {n}"}
-        yield {**entry, "limit": [text, n], "also": [other, str(least)]}
+        yield {**entry, "using": [str(k), str(other)]}
     elif n == "0" or (falls and not opposite):
         form = f"{int(n) - 1} - ({text})"
         last = re.sub(r"(?:\(p//\w+\)|\bp) % (\d+)", lambda found: f"({found[1]} - 1)", form)
         last = re.sub(r"\bp\b", f"({end} - 1)", last)
-        yield {"name": f"{FROM}{k}", "is": form, "below": f"1 + {last}", "limit": [text, n]}
+        yield {"name": f"{FROM}{k}", "is": form, "below": f"1 + {last}", "using": [str(k)]}
     elif not falls:
-        yield {"name": f"p_below_{k}", "is": text, "below": n}
+        yield {"name": f"p_below_{k}", "is": text, "below": n, "using": [str(k)]}
 
 
 def _total(one: str, other: str) -> Iterator[int]:
@@ -98,7 +103,7 @@ def _zeros(k: int, text: str, n: str) -> Iterator[dict[str, Any]]:
     )
     for at, (factor, term) in enumerate(terms):
         if factor >= int(n) > 0 and len(terms) > 1:
-            yield {"name": f"p_zero_{k}_{at}", "is": term, "below": "1", "limit": [text, n]}
+            yield {"name": f"p_zero_{k}_{at}", "is": term, "below": "1", "using": [str(k)]}
 
 
 def _terms(tree: ast.expr) -> Iterator[tuple[int, str]]:
@@ -118,8 +123,8 @@ def _terms(tree: ast.expr) -> Iterator[tuple[int, str]]:
             yield 1, ast.unparse(tree)
 
 
-class _Search(World):
-    """A world that defines the digits which a division needs.
+class _Search(Checker):
+    """A checker that defines the digits which a division needs.
 
     Attributes:
         found: the certificate, whose lists of digits grow.
@@ -127,10 +132,24 @@ class _Search(World):
             coordinate by the largest number that it is divided by.
     """
 
-    def __init__(self, sizes: Any, found: Certificate, first: str, left: list[int]) -> None:
-        super().__init__(sizes)
-        checker.LEFT[0] = left[0]
-        self.found, self.first = found, first
+    def __init__(self, found: Certificate, first: str, left: int) -> None:
+        super().__init__()
+        self.left, self.found, self.first = left, found, first
+
+    def name(self, atom: int) -> str:
+        """Return the name of a variable."""
+        return next(name for name, p in self.variables.items() if p == {(atom,): 1})
+
+    def atoms(self, p: Any) -> list[int]:
+        """Return the variables of a polynomial."""
+        return sorted({a for m in p for a in m} - self.known)
+
+    def new_name(self, kind: str) -> str:
+        """Return a name that nothing has: its kind, and the number of definitions before it."""
+        found = f"{kind}{len(self.definitions)}"
+        while found in self.sizes or found in self.variables:
+            found += "_"
+        return found
 
     def divisors(self, v: str) -> list[int]:
         """Return the numbers that a statement divides a coordinate by."""
@@ -142,7 +161,7 @@ class _Search(World):
             try:
                 return super().divide(p, s)
             except Refused as why:
-                entry = _missing_digits(self, *why.args[1:]) if self in why.args else None
+                entry = None if str(why) != UNCLEAR else _missing_digits(self, p, s)
                 if entry is None or len(self.definitions) >= CERTIFICATE_DIGITS:
                     raise
                 self.add(entry)
@@ -157,99 +176,101 @@ class _Search(World):
 
     def add(self, entry: dict[str, str]) -> None:
         """Add digits to the list that they belong to, before the definition that needs them."""
-        digits, of_slots = self.found["digits"], self.found["digits_of_slots"]
-        defined = len(self.definitions)
-        if next(iter(entry.values())).startswith("p"):
-            of_slots.insert(max(0, defined - len(digits)), entry)
+        digits, at = self.found["digits"], len(self.definitions)
+        if "p" in self.variables:
+            self.found["digits_of_slots"].insert(at - len(digits), entry)
         else:
-            digits.insert(defined, entry)
+            digits.insert(at, entry)
         self.define(entry)
 
 
-def _missing_digits(world: _Search, dividend: Any, s: Any) -> dict[str, str] | None:
+def _missing_digits(search: _Search, p: Any, s: Any) -> dict[str, str] | None:
     """Return digits of one variable that bring a remainder nearer to below its divisor."""
-    for name, form, _ in world.definitions:
-        if name.startswith(FROM):
-            dividend = world.renamed(dividend, name, form)
-    exclusive = _exclusive_or(world, dividend)
+    *_, dividend = search.ways(p)
+    for name, v, form in search.definitions:
+        if name == "name" and v and search.name(next(iter(v))[0]).startswith(FROM):
+            dividend = search.folded(dividend, v, form)
+    exclusive = _exclusive_or(search, dividend)
     if exclusive is not None:
         return exclusive
-    _, rest = divided(dividend, s)
-    factors = {
-        v: divided(rest, {(v,): 1})[0]
-        for v in world.names.keys() - world.sizes.keys()
-        if any(v in m for m in rest)
-    }
-    in_order = sorted(factors.items(), key=lambda x: (_weight(x[1]), x[0]), reverse=True)
-    is_named = world.first == "sums" and len(factors) > 1 and min(factors).startswith("d")
+    _, rest = search.divided(dividend, s)
+    factors = {v: search.parts(rest, v)[0] for v in search.atoms(rest)}
+    in_order = sorted(factors.items(), key=lambda x: (_weight(x[1]), -x[0]), reverse=True)
+    is_named = search.first == "sums" and len(factors) > 1 and "p" not in search.variables
     for v, factor in [] if is_named else in_order:
-        by, left = divided(s, factor)
+        by, left = search.divided(s, factor)
         if left:
             break
-        lower = [(w, f) for w, f in factors.items() if w != v and divided(f, factor)[1]]
+        lower = [(w, f) for w, f in factors.items() if w != v and search.divided(f, factor)[1]]
         reach: Any = {}
         for w, f in lower:
-            reach = plus(reach, product(f, world.high[w]))
-        is_high = world.is_nonnegative(plus(plus(factor, ONE, -1), reach, -1))
+            reach = search.plus(reach, search.product(f, search.high[w]))
+        is_high = search.is_nonnegative(search.minus(search.minus(factor, ONE), reach))
         if not is_high:
             break
-        if not world.is_nonnegative(plus(plus(by, ONE, -1), world.high[v], -1)):
-            return _split(world, v, by)
+        if not search.is_nonnegative(search.minus(search.minus(by, ONE), search.high[v])):
+            return _split(search, v, by)
     left_over = {m: c for m, c in dividend.items() if factors.keys() & set(m) or m in rest}
-    return _named_sum(world, left_over, s, factors)
+    return _named_sum(search, left_over, s, factors)
 
 
-def _named_sum(world: _Search, left_over: Any, s: Any, factors: Any) -> dict[str, str] | None:
+def _named_sum(search: _Search, left_over: Any, s: Any, factors: Any) -> dict[str, str] | None:
     """Return a name for the rest of a sum, or digits of the name that it has."""
     shared = gcd(*left_over.values(), *s.values())
     form = {m: c // shared for m, c in left_over.items()}
-    known = next((v for v, known, _ in world.definitions if known == form), None)
+    known = next((v for _, v, known in search.definitions if v and known == form), None)
     if known is not None:
-        if not any(v == known and kind == "split" for v, _, kind in world.definitions):
-            return _split(world, known, {m: c // shared for m, c in s.items()})
-        *_, named, _ = world.ways(left_over)
-        return _missing_digits(world, named, s) if named != left_over else None
+        if not any(v == known and kind == "split" for kind, v, _ in search.definitions):
+            by = {m: c // shared for m, c in s.items()}
+            return _split(search, next(iter(known))[0], by)
+        *_, named = search.ways(left_over)
+        return _missing_digits(search, named, s) if named != left_over else None
     if len(factors) < 2:
         return None
-    _, whole, *_ = world.ways(form)
-    end = plus(_largest(world, whole), ONE)
-    name = f"{min(factors)[0]}_{len(world.definitions)}"
-    text = _Texts(world)
-    return {"name": name, "is": text(form), "below": text(end)}
+    whole = form
+    for kind, v, known in reversed(search.definitions):
+        if kind == "split":
+            whole = search.folded(whole, v, known)
+        elif v:
+            whole = search.put(whole, next(iter(v))[0], known)
+    end = search.plus(_largest(search, whole), ONE)
+    text = _Texts(search)
+    return {"name": search.new_name("s"), "is": text(form), "below": text(end)}
 
 
-def _exclusive_or(world: World, dividend: Any) -> dict[str, str] | None:
+def _exclusive_or(search: _Search, dividend: Any) -> dict[str, str] | None:
     """Return a name for the exclusive or of two bits that has none."""
-    for bit in sorted({v for m in dividend if len(m) > 1 for v in m} & BITS):
-        factor, _ = divided(dividend, {(bit,): 1})
-        sign, left = divided(factor, {(): factor.get((), 1)})  # 1 - 2 * the other bit
-        if not left and product(sign, sign) == ONE:
-            other, _ = divided(plus(ONE, sign, -1), {(): 2})
-            form = plus(plus({(bit,): 1}, other), product({(bit,): 1}, other), -2)
-            if all(known != form for _, known, _ in world.definitions):
-                name = f"{bit}_{len(world.definitions)}x"
-                return {"name": name, "is": _Texts(world)(form), "below": "2"}
+    for bit in sorted({v for m in dividend if len(m) > 1 for v in m} & search.bits):
+        factor, _ = search.parts(dividend, bit)
+        sign, left = search.divided(factor, {(): factor.get((), 1)})  # 1 - 2 * the other bit
+        if not left and search.product(sign, sign) == ONE:
+            other, _ = search.divided(search.minus(ONE, sign), {(): 2})
+            form = search.plus({(bit,): 1}, other)
+            form = search.plus(form, search.product({(bit,): 1}, other), -2)
+            if all(known != form for *_, known in search.definitions):
+                return {"name": search.new_name("x"), "is": _Texts(search)(form), "below": "2"}
     return None
 
 
-def _split(world: _Search, v: str, by: Any) -> dict[str, str] | None:
-    text = _Texts(world)
-    v = next((name for name, form, _ in world.definitions if form == {(v,): 1}), v)
-    if world.first == "large divisors" and by.keys() == {()}:
-        by = {(): max(n for n in (by[()], *world.divisors(v)) if n % by[()] == 0)}
-    below = text.ceiling(plus(world.high[v], ONE), by)
-    high, low = (f"{v}_{len(world.definitions)}{end}" for end in "hl")
-    return {"split": v, "by": text(by), "high": high, "low": low, "below": below}
+def _split(search: _Search, v: int, by: Any) -> dict[str, str] | None:
+    text = _Texts(search)
+    v = next((next(iter(w))[0] for _, w, form in search.definitions if w and form == {(v,): 1}), v)
+    name = search.name(v)
+    if search.first == "large divisors" and by.keys() == {()}:
+        by = {(): max(n for n in (by[()], *search.divisors(name)) if n % by[()] == 0)}
+    below = text.ceiling(search.plus(search.high[v], ONE), by)
+    high, low = search.new_name("h"), search.new_name("l")
+    return {"split": name, "by": text(by), "high": high, "low": low, "below": below}
 
 
-def _largest(world: World, form: Any) -> Any:
+def _largest(search: _Search, form: Any) -> Any:
     """Return a size that no value of a form is above."""
     total: Any = {}
     for m, c in form.items():
         term = {m: c}
-        for v in {*m} - world.sizes.keys() - world.rounded.keys():
-            term = put(term, v, world.high[v] if c > 0 else {})
-        total = plus(total, term)
+        for v in search.atoms(term):
+            term = search.put(term, v, search.high[v] if c > 0 else {})
+        total = search.plus(total, term)
     return total
 
 
@@ -260,28 +281,33 @@ def _weight(factor: Any) -> tuple[int, int]:
 class _Texts:
     """Texts of a checker's polynomials."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self, search: _Search) -> None:
+        self.search = search
 
     def __call__(self, p: Any) -> str:
-        parts = ("*".join([str(c), *map(self.atom, m)]) for m, c in p.items())
+        parts = (
+            "*".join([*([str(c)] if c != 1 or not m else []), *map(self.atom, m)])
+            for m, c in p.items()
+        )
         return " + ".join(parts) or "0"
 
-    def atom(self, atom: str) -> str:
-        if atom in self.world.rounded:
-            inner, n = self.world.rounded[atom]
+    def atom(self, atom: int) -> str:
+        if atom in self.search.rounded:
+            inner, n = self.search.rounded[atom]
             return f"(-(-({self(inner)})//{n}))"
-        named = self.world.sizes.get(atom)
-        step = 1 if named is None else named[atom,]
-        return atom if step == 1 else f"({atom}//{step})"
+        for name, p in self.search.sizes.items():
+            if (atom,) in p:
+                return name if p[atom,] == 1 else f"({name}//{p[atom,]})"
+        return self.search.name(atom)
 
     def ceiling(self, p: Any, by: Any) -> str:
         """Return a size that is at least p / by: ``ceil(P/n)`` in a divisor is at least P/n."""
-        for atom in {v for m in by for v in m} & self.world.rounded.keys():
-            inner, n = self.world.rounded[atom]
-            if not divided(p, {(atom,): 1})[0]:
-                p, by = product(p, {(): n}), put(by, atom, inner)
-        quotient, left = divided(p, by)
+        for atom in {v for m in by for v in m} & self.search.rounded.keys():
+            inner, n = self.search.rounded[atom]
+            if not self.search.parts(p, atom)[0]:
+                p = self.search.product(p, {(): n})
+                by = self.search.put(by, atom, inner)
+        quotient, left = self.search.divided(p, by)
         if left and by.keys() == {()}:
             return f"-(-({self(p)})//{self(by)})"
-        return self(plus(quotient, ONE) if left else quotient)
+        return self(self.search.plus(quotient, ONE) if left else quotient)

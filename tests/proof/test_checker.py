@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
-from contextlib import nullcontext
+import sys
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext, suppress
 from functools import cache
 from math import prod
+from time import process_time
 from typing import Any, TypeAlias
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from morello_layouts import check as checker
-from morello_layouts.check import check
+from morello_layouts.check import CLAIMS, SHARED, Checker, Refused, check, statement
 from morello_layouts.proof.certificate_digits import certified
 from tests.support.certificate_judge import is_true, judged, size_of
 from tests.support.paths import DATA
@@ -45,88 +49,107 @@ def at(polynomial: Any, point: Any) -> int:
 @settings(max_examples=40)
 @given(POLYNOMIALS, POLYNOMIALS, st.integers(-3, 3), POINTS)
 def test_polynomials_are_computed_as_their_values_are(p: Any, q: Any, k: int, point: Any) -> None:
-    checker.LEFT[0] = 10**6
+    c = Checker()
     a, b = at(p, point), at(q, point)
     for found, value in (
-        (checker.plus(p, q), a + b),
-        (checker.plus(p, q, k), a + k * b),
-        (checker.product(p, q), a * b),
-        (checker.put(p, "x", q), at(p, {**point, "x": b})),
+        (c.plus(p, q), a + b),
+        (c.plus(p, q, k), a + k * b),
+        (c.product(p, q), a * b),
+        (c.put(p, "x", q), at(p, {**point, "x": b})),
     ):
         assert at(found, point) == value
         assert 0 not in found.values()
     if q:
-        quotient, rest = checker.divided(p, q)
+        quotient, rest = c.divided(p, q)
         assert at(quotient, point) * b + at(rest, point) == a
 
 
 @settings(max_examples=40)
 @given(POLYNOMIALS, POLYNOMIALS.filter(bool))
 def test_a_multiple_is_divided_without_rest(p: Any, q: Any) -> None:
-    checker.LEFT[0] = 10**6
-    assert checker.divided(checker.product(p, q), q) == (p, {})
+    c = Checker()
+    assert c.divided(c.product(p, q), q) == (p, {})
 
 
 @settings(max_examples=40)
 @given(POLYNOMIALS, st.integers(1, 9))
 def test_no_coefficient_of_a_rest_reaches_the_divisor(p: Any, n: int) -> None:
-    checker.LEFT[0] = 10**6
-    _, rest = checker.divided(p, {(): n})
+    _, rest = Checker().divided(p, {(): n})
     assert all(abs(c) < n for c in rest.values())
     assert rest.get((), 0) >= 0
 
 
-def test_work_is_counted() -> None:
-    one = {(): 1}
-    for question, work in (
-        (lambda: checker.require(True), 0),
-        (lambda: checker.plus({("x",): 2}, one), 3),
-        (lambda: checker.product({("x",): 2, (): 1}, {("x",): 1, (): 1, ("y",): 1}), 6 + 1 + 5),
-    ):
-        for left in (work, work - 1):
-            checker.LEFT[0] = left
-            with nullcontext() if left == work else pytest.raises(checker.Refused):
-                question()
+@each_row(
+    ("question", "work"),
+    [
+        (lambda c: c.work(0), 0),
+        (lambda c: c.plus({(0,): 2}, {(): 1}), 3),
+        (lambda c: c.product({(0,): 2, (): 1}, {(0,): 1, (): 1, (1,): 1}), 7),
+        (lambda c: c.parts({(0,): 2, (): 1}, 0), 3),
+        (lambda c: c.divided({(0,): 2, (): 1}, {(): 4}), 2 + 1),
+        (lambda c: c.is_nonnegative({(): 1}), 2),
+        (lambda c: c.value("  12 "), 5 + 2),
+    ],
+)
+def test_work_is_counted(question: Any, work: int) -> None:
+    for left in (work, work - 1):
+        c = Checker()
+        c.left = left
+        with nullcontext() if left == work else pytest.raises(Refused, match="too much work"):
+            question(c)
+            assert c.left == 0
 
 
 @each_row(
     ("value", "fits"),
     [
-        ({(): 2**999 - 1}, True),
-        ({(): 2**999}, False),
-        ({(): -(2**999)}, False),
-        ({("x",) * 98: 1}, True),
-        ({("x",) * 99: 1}, False),
+        ({(): 10**150 - 1}, True),
+        ({(): 10**150}, False),
+        ({(): -(10**150)}, False),
+        ({("x",) * 40: 1}, True),
+        ({("x",) * 41: 1}, False),
     ],
 )
 def test_numbers_and_degrees_are_limited(value: Any, fits: bool) -> None:
-    checker.LEFT[0] = 10**6
-    with nullcontext() if fits else pytest.raises(checker.Refused):
-        checker.plus(value, {})
+    with nullcontext() if fits else pytest.raises(Refused):
+        Checker().plus(value, {})
 
 
 def test_an_object_with_a_key_twice_says_nothing() -> None:
     assert checker.once([("a", 1), ("b", 2)]) == {"a": 1, "b": 2}
-    assert checker.once([("a", 1), ("a", 2)]) == {}
+    with pytest.raises(Refused):
+        checker.once([("a", 1), ("a", 2)])
 
 
 def small(claim: str = "injective") -> Certificate:
     """Return a certificate about a matrix of 3 by 5 in tiles of 2 by 2."""
     found = next(x for x in recorded() if x["claim"] == "verified" and x["shape"] == ["3", "5"])
-    return {**found, "claim": claim}
+    return of_claim(found, claim)
+
+
+def of_claim(given: Certificate, claim: str) -> Certificate:
+    """Return a certificate of another claim, with the keys that it has."""
+    keys = SHARED | CLAIMS[claim][0]
+    return {**{key: x for key, x in given.items() if key in keys}, "claim": claim}
 
 
 def test_a_text_sees_only_its_own_variables() -> None:
     plain = small()
     check(plain)
-    for cheat in ({"inverse": ["d0", "d1"]}, {"offset": "p"}, {"size": "d0"}):
-        with pytest.raises(KeyError):
+    for cheat in ({"inverse": ["d0", "d1"]}, {"offset": "p"}, {"shape": ["3", "d0"]}):
+        with pytest.raises(Refused, match="means nothing here"):
             check({**plain, **cheat})
-    with pytest.raises(KeyError):
+    with pytest.raises(Refused, match="means nothing here"):
         check({**small("verified"), "limits": [["d0", "1"]]})
 
 
-ANY = {"N": [1, 1, None]}
+def size(step: int = 1, least: int = 1, most: int | None = None, name: str = "N") -> Any:
+    """Return what a certificate says of a size."""
+    found = {"name": name, "multiple_of": str(step), "least": str(least)}
+    return found if most is None else {**found, "most": str(most)}
+
+
+ANY = [size()]
 TILES = "8*(-(-N//8))"
 LINE = {"offset": "d0", "inverse": ["p"]}
 AFTER, BEFORE, AWAY = ["(p-1)//3", "(p-1)%3"], ["(p+1)//3", "(p+1)%3"], "d0//3*3 + 2 - d0%3"
@@ -149,8 +172,8 @@ TRUE: list[tuple[str, Certificate]] = [
     ("surjective", {"shape": ["0", "3"], "size": "0"}),
     ("injective", {"shape": ["0", "3"]}),
     ("bijective", {}),
-    ("bitcast", {"other_shape": ["3", "2"], "order": [1, 0]} | SWAPPED),
-    ("bitcast", {"other_shape": ["3", "2"], "other_order": [1, 0]} | SWAPPED_BACK),
+    ("bitcast", {"other_shape": ["3", "2"], "order": ["1", "0"]} | SWAPPED),
+    ("bitcast", {"other_shape": ["3", "2"], "other_order": ["1", "0"]} | SWAPPED_BACK),
     ("relayout", {}),
     ("verified", {}),
     ("verified", {"size": "8"}),
@@ -167,11 +190,11 @@ TRUE: list[tuple[str, Certificate]] = [
     ("injective", {"sizes": ANY, "shape": [f"N + 8 - {TILES}"]} | LINE),
     (
         "padded",
-        {"sizes": {"N": [2, 3, None]}, "shape": ["4"], "size": "N", "padding": "N - 4"} | LINE,
+        {"sizes": [size(2, 3)], "shape": ["4"], "size": "N", "padding": "N - 4"} | LINE,
     ),
-    ("padded", {"sizes": {"N": [2, 1, 9]}, "shape": ["N"], "size": "8", "padding": "8 - N"} | LINE),
+    ("padded", {"sizes": [size(2, 1, 9)], "shape": ["N"], "size": "8", "padding": "8 - N"} | LINE),
     ("equivalent", {"sizes": ANY, "offset": f"d0 + {TILES} - N", "others": ["d0 + (-N)%8"]}),
-    ("equivalent", {"sizes": {"N": [2, 2, None]}, "others": ["3*d0 + d1 + N%2"]}),
+    ("equivalent", {"sizes": [size(2, 2)], "others": ["3*d0 + d1 + N%2"]}),
 ]
 
 
@@ -199,7 +222,7 @@ FORGED: dict[str, tuple[str, dict[str, Any]]] = {
     "a split of a size that is even": (
         "equivalent",
         {
-            "sizes": {"N": [2, 2, 8]},
+            "sizes": [size(2, 2, 8)],
             "shape": ["2"],
             "offset": "d0 + N%4",
             "others": ["d0 + 2*N - 4*(N//4)"],
@@ -223,7 +246,7 @@ FORGED: dict[str, tuple[str, dict[str, Any]]] = {
     "an order of truth values": ("bitcast", {"order": [False, True]}),
     "two names that Python reads as one": (
         "padded",
-        {"sizes": {"N": [1, 9, 9], "Ｎ": [1, 1, 1]}, "shape": ["Ｎ", "3"], "size": "3*N"},
+        {"sizes": [size(1, 9, 9), size(1, 1, 1, "Ｎ")], "shape": ["Ｎ", "3"], "size": "3*N"},
     ),
     "padding that is not there": ("padded", {"padding": "1"}),
     "padding that is not counted": ("padded", {"size": "7"}),
@@ -241,13 +264,13 @@ FORGED: dict[str, tuple[str, dict[str, Any]]] = {
     "no other offset": ("equivalent", {"others": []}),
     "a view of another element": ("bitcast", {"view": ["3*d0 + 2 - d1"], "others": [AWAY]}),
     "a view outside": ("bitcast", {"view": ["3*d0 + d1 + 1"], "others": ["d0 - 1"]}),
-    "a view in another order": ("bitcast", {"order": [1, 0]}),
+    "a view in another order": ("bitcast", {"order": ["1", "0"]}),
     "a view in another order of its own": (
         "bitcast",
-        {"other_shape": ["3", "2"], "other_order": [0, 1]} | SWAPPED_BACK,
+        {"other_shape": ["3", "2"], "other_order": ["0", "1"]} | SWAPPED_BACK,
     ),
     "an order of other truth values": ("bitcast", {"other_order": [False]}),
-    "an order of more dimensions": ("bitcast", {"other_order": [0, 1]}),
+    "an order of more dimensions": ("bitcast", {"other_order": ["0", "1"]}),
     "a digit that a limit leaves": (
         "verified",
         {
@@ -260,11 +283,29 @@ FORGED: dict[str, tuple[str, dict[str, Any]]] = {
             "limits": [["p%2 + 2*(p//2)", "3"]],
             "digits_of_slots": [
                 {"split": "p", "by": "2", "low": "v", "high": "u", "below": "2"},
-                {"name": "z", "is": "p//2", "below": "1", "limit": ["p%2 + 2*(p//2)", "3"]},
+                {"name": "z", "is": "p//2", "below": "1", "using": ["0"]},
             ],
         },
     ),
-    "an order without a dimension": ("bitcast", {"order": [0, 0]}),
+    "an exclusive or in the size of a limit": (
+        "verified",
+        {
+            "size": "16",
+            "end": "16",
+            "shape": ["8"],
+            "offset": "d0",
+            "others": ["d0"],
+            "inverse": ["p % 8"],
+            "limits": [["8*(p//8)+7-p%8", "7^8"]],
+            "digits_of_slots": [
+                {"split": "p", "by": "8", "high": "h", "low": "l", "below": "2"},
+                {"split": "l", "by": "2", "high": "l1", "low": "b0", "below": "4"},
+                {"split": "l1", "by": "2", "high": "b2", "low": "b1", "below": "2"},
+                {"name": "z", "is": "h", "below": "1", "using": ["0"]},
+            ],
+        },
+    ),
+    "an order without a dimension": ("bitcast", {"order": ["0", "0"]}),
     "a view with another offset": ("bitcast", {"others": ["5 - d0"]}),
     "a source of another slot": ("relayout", {"source": "5 - p"}),
     "a limit that leaves elements out": ("verified", {"limits": [["p//3", "1"]]}),
@@ -286,14 +327,14 @@ FORGED: dict[str, tuple[str, dict[str, Any]]] = {
     "a size that may be 0": ("injective", {"sizes": ANY, "shape": [f"N + 7 - {TILES}"]} | LINE),
     "a size that is larger than assumed": (
         "padded",
-        {"sizes": {"N": [2, 4, None]}, "shape": ["5"], "size": "N", "padding": "N - 5"} | LINE,
+        {"sizes": [size(2, 4)], "shape": ["5"], "size": "N", "padding": "N - 5"} | LINE,
     ),
     "a size that is smaller than assumed": (
         "padded",
-        {"sizes": {"N": [1, 1, 9]}, "shape": ["N"], "size": "8", "padding": "8 - N"} | LINE,
+        {"sizes": [size(1, 1, 9)], "shape": ["N"], "size": "8", "padding": "8 - N"} | LINE,
     ),
-    "a size of no value": ("injective", {"sizes": {"N": [4, 5, 7]}}),
-    "a size in steps of 0": ("injective", {"sizes": {"N": [0, 1, 7]}}),
+    "a size of no value": ("injective", {"sizes": [size(4, 5, 7)]}),
+    "a size in steps of 0": ("injective", {"sizes": [size(0, 1, 7)]}),
     "a name that is taken": ("injective", {"digits": [{"name": "d0", "is": "d1", "below": "3"}]}),
     "a divisor that may be 0": ("equivalent", {"sizes": ANY, "others": ["3*d0 + d1 + 0//(N - 1)"]}),
     "a remainder below 0": ("equivalent", {"others": ["3*d0 + d1 + (-d1)//3"]}),
@@ -301,20 +342,14 @@ FORGED: dict[str, tuple[str, dict[str, Any]]] = {
     "numbers that are too large": ("injective", {"offset": "*".join(["9" * 4000] * 9) + "*d0"}),
     "terms of a high degree": ("injective", {"offset": "*".join(["d0"] * 200)}),
     "nested too deep": ("injective", {"offset": "-" * 50_000 + "d0"}),
-    "a size that is a float": ("injective", {"sizes": {"N": [1, 1, float("inf")]}}),
-    "a size that is true": ("injective", {"sizes": {"N": [True, 1, None]}}),
+    "a size that is a float": ("injective", {"sizes": [{**size(), "most": float("inf")}]}),
+    "a size that is true": ("injective", {"sizes": [{**size(), "least": True}]}),
 }
 
 
-REFUSALS = (checker.Refused, SyntaxError, ValueError, ArithmeticError, MemoryError, RecursionError)
-
-TOO_MUCH: list[dict[str, Any]] = [
-    {"digits": [{"name": f"a{k}", "is": "d0", "below": "2"} for k in range(50_000)]},
-    {"offset": "*".join(["(d0+d1+1)"] * 60)},
-]
-
 PLAIN: Certificate = {
-    "sizes": {},
+    "format": checker.FORMAT,
+    "sizes": [],
     "shape": ["2", "3"],
     "size": "6",
     "offset": "3*d0 + d1",
@@ -322,7 +357,8 @@ PLAIN: Certificate = {
     "padding": "0",
     "view": ["3*d0 + d1"],
     "other_shape": ["6"],
-    "order": [0, 1],
+    "order": ["0", "1"],
+    "other_order": ["0"],
     "source": "p",
     "end": "6",
     "limits": [],
@@ -333,39 +369,150 @@ PLAIN: Certificate = {
 
 def plain_certificate(claim: str) -> Certificate:
     other = "d0" if claim == "bitcast" else PLAIN["offset"]
-    return {**PLAIN, "claim": claim, "others": [other]}
+    return of_claim({**PLAIN, "others": [other]}, claim)
+
+
+def changed_by(change: dict[str, Any], claim: str) -> Certificate:
+    """Return the plain certificate with a change of what its claim has."""
+    found = plain_certificate(claim)
+    ranks = {"other_order": [*map(str, range(len(change.get("other_shape", "1"))))]}
+    return of_claim({**found, **ranks, **change}, claim)
 
 
 @each_row(("claim", "changed"), TRUE)
 def test_what_is_true_at_an_edge_is_accepted(claim: str, changed: dict[str, Any]) -> None:
-    given = {**plain_certificate(claim), **changed}
+    given = changed_by(changed, claim)
     assert is_true(given)
-    assert check(given if "digits" in changed else certified(given)) == claim
+    if "digits" not in changed:
+        given = certified({k: x for k, x in given.items() if not k.startswith("digits")})
+    assert check(given) == claim
+    assert statement(given).startswith(claim)
 
 
 @each_row(("claim", "changed"), list(FORGED.values()), ids=list(FORGED))
 def test_forgeries_are_refused(claim: str, changed: dict[str, Any]) -> None:
-    plain = plain_certificate(claim)
+    plain, forged = plain_certificate(claim), changed_by(changed, claim)
     assert check(plain) == claim
-    with pytest.raises(REFUSALS) as error:
-        check({**plain, **changed})
-    assert repr(error.value)
+    assert forged.keys() == plain.keys()
+    assert forged != plain
+    with pytest.raises(Refused) as error:
+        check(forged)
+    assert "key" not in str(error.value)
 
 
-@pytest.mark.slow
-@each_row("changed", TOO_MUCH)
-def test_too_much_work_is_refused(changed: dict[str, Any]) -> None:
-    with pytest.raises(checker.Refused):
-        check({**PLAIN, "claim": "injective", **changed})
+@each_row(
+    ("change", "words"),
+    [
+        ({"format": "morello-layouts certificate 1"}, "certificate 1', but this checker reads"),
+        ({"format": 2}, "format: 2"),
+        ({"claim": "true"}, "claim: 'true' is not known"),
+        ({"claim": ["injective"]}, "claim: "),
+        ({"size": "6"}, "unknown key ['size']"),
+        ({"about": 3}, "about: not a list"),
+        ({"offset": 3}, "not a text"),
+        ({"offset": "d0\nd1"}, "not a text"),
+        ({"inverse": "p"}, "inverse: not a list"),
+        ({"digits": [{"name": "x", "is": "d0", "below": "2", "using": []}]}, "'using'"),
+        ({"digits": [{"name": "x", "is": "d0"}]}, "no key ['below']"),
+        ({"sizes": [{"name": "N", "multiple_of": "1"}]}, "no key ['least']"),
+        ({"sizes": [{"name": "p", "multiple_of": "1", "least": "1"}]}, "name 'p'"),
+        ({"sizes": [size(), size()]}, "name 'N'"),
+        ({"sizes": {}}, "sizes: not a list"),
+    ],
+)
+def test_another_form_is_refused_in_words(change: dict[str, Any], words: str) -> None:
+    with pytest.raises(Refused) as error:
+        check({**plain_certificate("injective"), **change})
+    assert words in str(error.value)
+
+
+def test_a_least_size_below_1_is_refused() -> None:
+    """At N = 0, slot 0 would hold no element."""
+    given = changed_by(
+        {"shape": ["N"], "size": "1", "offset": "0*d0", "inverse": ["0"], "digits_of_slots": []},
+        "surjective",
+    )
+    assert check({**given, "sizes": [size(least=1)]}) == "surjective"
+    with pytest.raises(Refused, match="a size and its step are at least 1"):
+        check({**given, "sizes": [size(least=0)]})
+
+
+def test_two_checks_share_nothing() -> None:
+    """d0 is a bit in one certificate, and equal to its square; in the other it is not."""
+    square = {"shape": ["9"], "offset": "d0*d0", "others": ["d0"]}
+    false = changed_by(square, "equivalent")
+    true = changed_by({**square, "shape": ["2"]}, "equivalent")
+
+    def verdicts(given: Certificate) -> set[str]:
+        found = set()
+        for _ in range(300):
+            try:
+                found.add(check(given))
+            except Refused as error:
+                found.add(str(error))
+        return found
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            found = list(threads.map(verdicts, [false, true] * 2))
+    finally:
+        sys.setswitchinterval(interval)
+    assert found[1] == found[3] == {"equivalent"}
+    assert found[0] == found[2]
+    assert "equivalent" not in found[0]
+
+
+def nested(depth: int) -> str:
+    text = "N"
+    for _ in range(depth):
+        text = f"(-((-{text})//3)+1)"
+    return text
+
+
+LONG = "+".join(f"{k}*d{k % 2}*d0" for k in range(3000))
+HEAVY: list[Certificate] = [
+    *({"sizes": ANY, "shape": [nested(depth), "3"]} for depth in (5, 12, 36, 200, 3000)),
+    {"offset": f"({LONG})*({LONG})"},
+    {"offset": "*".join(["(d0 + 3*d1 + 7)"] * 38)},
+    {"offset": "*".join(["9" * 150] * 600)},
+    {"offset": "9" * 90_000},
+    {"offset": " ^ ".join(["d0", "d1", "(3*d0 + d1)", "-1"] * 200)},
+    {"offset": "d1" + "^1^d0" * 4000},
+    {"offset": "(" * 5000 + "d0" + ")" * 5000},
+    {"offset": "-" * 50_000 + "d0"},
+    {"shape": ["2"] * 5000, "inverse": ["p"] * 5000},
+    {"sizes": [size(name=f"N{k}") for k in range(5000)]},
+    {"digits": [{"name": f"a{k}", "is": "d0", "below": "2"} for k in range(5000)]},
+    {"digits": [{"name": f"a{k}", "is": "d0", "below": "2"} for k in range(100)]},
+    {
+        "sizes": [size(name=f"N{k}") for k in range(30)],
+        "shape": ["*".join(f"(N{k} - 1 + N{k + 1}*N{k + 2})" for k in range(12)), "3"],
+    },
+]
+
+
+@each_row("change", HEAVY, ids=[f"heavy-{k}" for k in range(len(HEAVY))])
+def test_nothing_takes_long_or_much_memory(change: Certificate) -> None:
+    """A machine ten times as slow may need more; a name that doubles needs gigabytes."""
+    tracemalloc.start()
+    began = process_time()
+    with suppress(Refused):
+        check(changed_by(change, "injective"))
+    assert process_time() - began < 60
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 64 << 20
 
 
 @each_row(
     "forged",
     [
-        {"sizes": {"N": [1, 9, 9], "\uff2e": [1, 1, 1]}, "shape": ["\uff2e", "5"]},
+        {"sizes": [size(1, 9, 9), size(1, 1, 1, "\uff2e")], "shape": ["\uff2e", "5"]},
         {"shape": ["0-1", "5"]},
-        {"sizes": {"N": [1, 1, 5.0]}},
-        {"claim": "equivalent", "others": []},
+        {"sizes": [{**size(), "most": 5.0}]},
+        {"others": []},
         {"offset": "(" * 5000 + "d0" + ")" * 5000},
         {"offset": "d0**2"},
         {"digits": [{"split": "d0", "by": "2", "high": "d1", "low": "x", "below": "2"}]},
@@ -373,8 +520,9 @@ def test_too_much_work_is_refused(changed: dict[str, Any]) -> None:
     ],
 )
 def test_a_forged_statement_is_refused(forged: dict[str, Any]) -> None:
-    with pytest.raises(Exception):  # noqa: B017, PT011  whatever it raises, it refuses
-        check({**small(), **forged})
+    given = small("equivalent" if "others" in forged else "injective")
+    with pytest.raises(Refused):
+        check({**given, **forged})
 
 
 def test_mutants_are_refused_or_true() -> None:

@@ -33,7 +33,7 @@ def _holds_up_to(given: dict[str, Any], elements: int) -> bool | None:
     tried = 0
     for sizes in _sizes(given):
         shape = [_value(n, sizes) for n in given["shape"]]
-        size = _value(given["size"], sizes)
+        size = _value(given.get("size", "0"), sizes)
         if prod(shape) > elements or size > 4 * elements:
             continue
         tried += 1
@@ -49,14 +49,13 @@ def _holds_up_to(given: dict[str, Any], elements: int) -> bool | None:
 
 def _sizes(given: dict[str, Any]) -> Iterator[dict[str, int]]:
     columns = []
-    for step, least, most in given["sizes"].values():
-        first = max(1, -(-least // step)) * step
-        found = range(
-            first, first + 5 * step if most is None else min(most, first + 9 * step) + 1, step
-        )
-        columns.append([*found][:5])
+    for one in given["sizes"]:
+        step, least = int(one["multiple_of"]), int(one["least"])
+        first = -(-least // step) * step
+        last = min(int(one.get("most", first + 4 * step)), first + 9 * step)
+        columns.append([*range(first, last + 1, step)][:5])
     for values in itertools.product(*columns):
-        yield dict(zip(given["sizes"], values, strict=True))
+        yield dict(zip([one["name"] for one in given["sizes"]], values, strict=True))
 
 
 def _value(text: Any, names: dict[str, Any]) -> Any:
@@ -82,6 +81,8 @@ def _holds(given: dict[str, Any], sizes: dict[str, int], shape: list[int], size:
 
     offset = of(given["offset"], **_at(d))
     inside = bool(((offset >= 0) & (offset < size)).all())
+    if claim == "equivalent" and not given["others"]:
+        return False
     if claim in {"injective", "bijective", "padded", "verified"}:
         if len(given["inverse"]) != len(d):
             return False
@@ -129,7 +130,7 @@ def _views_agree(
 ) -> bool:
     e = [offset * 0 + _value(text, {**sizes, **_at(d)}) for text in given["view"]]
     other = [_value(n, sizes) for n in given["other_shape"]]
-    orders = given["order"], given.get("other_order", [*range(len(e))])
+    orders = [[*map(int, given[key])] for key in ("order", "other_order")]
     ranks = range(len(d)), range(len(other))
     if len(e) != len(other) or any(sorted(x) != [*y] for x, y in zip(orders, ranks, strict=True)):
         return False
