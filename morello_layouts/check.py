@@ -231,7 +231,8 @@ class Checker:
             require(
                 holds or self.lies_below(form, below), f"name {name}: perhaps not below its bound"
             )
-            self.definitions.append(("name", self.declare(name, below), form))
+            kind = "using" if "using" in entry else "name"
+            self.definitions.append((kind, self.declare(name, below), form))
 
     def fact(self, limits, k):
         """Return what is at least 0 because slot p holds an element."""
@@ -249,21 +250,29 @@ class Checker:
     # Ways to write a polynomial
 
     def ways(self, p):
-        """Yield p; p with what was defined in place of digits; and p in digits."""
+        """Yield p; p in first variables; with all names; and, in two ways, in digits."""
         yield p
-        found = p
-        for _, v, form in reversed(self.definitions):
-            found = self.folded(found, v, form)
-        yield found
-        found = p
+        first = named = p
         for kind, v, form in reversed(self.definitions):
-            found = self.put(found, *next(iter(v)), form) if kind == "name" and v else found
+            if kind == "split":
+                first = self.folded(first, v, form)
+            elif v:
+                first = self.put(first, *next(iter(v)), form)
+        yield first
+        for _, v, form in reversed(self.definitions):
+            named = self.folded(named, v, form)
+        yield named
+        yield self.in_digits(first, {"name", "using"})
+        yield self.in_digits(first, {"name"})
+
+    def in_digits(self, p, kinds):
+        """Return p with digits in place of what was split, and names in place of their forms."""
         for kind, v, form in self.definitions:
-            is_split = kind == "split"
-            found = (
-                self.put(found, *next(iter(v)), form) if is_split else self.folded(found, v, form)
-            )
-        yield found
+            if kind == "split":
+                p = self.put(p, *next(iter(v)), form)
+            elif kind in kinds:
+                p = self.folded(p, v, form)
+        return p
 
     def folded(self, p, v, form):
         """Return p with v in place of the form, if it is shorter or the form is gone."""

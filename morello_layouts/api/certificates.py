@@ -34,7 +34,8 @@ def certificate(
     """Return a certificate: a statement about formulas with its proof, as JSON.
 
     ``morello_layouts/check.py`` checks it. That file needs nothing but Python, so a reader who
-    trusts neither this package nor ISL can read its 250 lines, or write others.
+    trusts neither this package nor ISL can read it, or write another from the page about
+    certificates, which is its specification.
 
     Args:
         layout: a layout, or a map from a formula; or a relayout, whose formula is stated to give

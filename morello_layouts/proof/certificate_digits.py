@@ -138,7 +138,7 @@ class _Search(Checker):
 
     def name(self, atom: int) -> str:
         """Return the name of a variable."""
-        return next(name for name, p in self.variables.items() if p == {(atom,): 1})
+        return str(next(name for name, p in self.variables.items() if p == {(atom,): 1}))
 
     def atoms(self, p: Any) -> list[int]:
         """Return the variables of a polynomial."""
@@ -188,7 +188,7 @@ def _missing_digits(search: _Search, p: Any, s: Any) -> dict[str, str] | None:
     """Return digits of one variable that bring a remainder nearer to below its divisor."""
     *_, dividend = search.ways(p)
     for name, v, form in search.definitions:
-        if name == "name" and v and search.name(next(iter(v))[0]).startswith(FROM):
+        if name == "using" and v and search.name(next(iter(v))[0]).startswith(FROM):
             dividend = search.folded(dividend, v, form)
     exclusive = _exclusive_or(search, dividend)
     if exclusive is not None:
@@ -297,7 +297,7 @@ class _Texts:
             return f"(-(-({self(inner)})//{n}))"
         for name, p in self.search.sizes.items():
             if (atom,) in p:
-                return name if p[atom,] == 1 else f"({name}//{p[atom,]})"
+                return str(name if p[atom,] == 1 else f"({name}//{p[atom,]})")
         return self.search.name(atom)
 
     def ceiling(self, p: Any, by: Any) -> str:
