@@ -14,10 +14,12 @@ from morello_layouts.api.layouts import LayoutLike, index_map, own_maps, parsed
 from morello_layouts.checks import shown
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr
-from morello_layouts.expr.sizes import ceil_quotient
+from morello_layouts.expr.sizes import SizeExpr, ceil_quotient, evaluated
+from morello_layouts.expr.substitution import map_ints, substitute
 from morello_layouts.kernels.relayout import Relayout
 from morello_layouts.layout import Layout
 from morello_layouts.maps import IndexMap
+from morello_layouts.maps.derived import shifted
 from morello_layouts.notations.registry import name_of
 
 if TYPE_CHECKING:
@@ -111,6 +113,11 @@ def _room(given: Bytes | None, name: str, m: IndexMap) -> AffineExpr | None:
     if given is None:
         return None
     form = form_of(given, name)
+    fixed = {one.name: one.lo for one in m.assumptions if one.lo == one.hi}
+    if fixed:
+        names = {n: fixed.get(n, SizeExpr.named(n)) for n in form.sizes()}
+        form = map_ints(form, partial(evaluated, values=names))
+        form = substitute(form, {n: AffineExpr((), end) for n, end in fixed.items()})
     for unknown in (form.sizes() | {v.name for v in form.variables()}) - set(m.recipe.names):
         raise ShapeError(
             f"{name}: {unknown} is not a size here",
@@ -130,8 +137,9 @@ def _advice(
         yield from _other_texts(given, sides)
         with suppress(LayoutError):
             form = _relayout(sides, answer.counterexample)
-            copied = f"slot p of the consumer is slot {form} of the producer"
-            yield f"if neither can change, copy: {copied}; a view is not enough"
+            same = f"slot p of the consumer is slot {form} of the producer"
+            start = _start(sides, answer.counterexample)
+            yield f"if neither can change, {start or f'copy: {same}; a view is not enough'}"
     proofs = {"producer": answer.writes, "consumer": answer.reads}
     for side, (name, proof) in zip(sides, proofs.items(), strict=True):
         size = ceil_quotient(side.map.recipe.size * side.bits, 8)
@@ -165,6 +173,21 @@ def _other_texts(
                     if not decide(source, replace(changed, map=there)).holds:
                         continue
                 yield f"make the {name} {found}"
+
+
+def _start(sides: tuple[Access, Access], found: Any) -> str:
+    """Return who begins at a later slot, if every element is then read where it is written."""
+    from morello_layouts.proof.agreement import common_maps
+    from morello_layouts.proof.equivalent import have_equal_offsets
+
+    one, other = common_maps(*sides)
+    slots = found.written - found.read
+    late = "the consumer read" if slots > 0 else "the producer write"
+    one, other = (one, shifted(other, slots)) if slots > 0 else (shifted(one, -slots), other)
+    if sides[0].bits != sides[1].bits or not have_equal_offsets(one, other).holds:
+        return ""
+    byte = abs(slots) * sides[0].bits // 8
+    return f"let {late} from slot {abs(slots)} (byte {byte}) of the buffer on: no copy is needed"
 
 
 def _relayout(sides: tuple[Access, Access], found: Any) -> AffineExpr:

@@ -232,7 +232,9 @@ def own_maps(
     known = assumptions_of(assuming)
     one, other = ((x, None if own else shape) for x, own in zip(layouts, carried, strict=True))
     first, second = _under_both(one, other, known)
-    require_names_of(known, (*first.recipe.shape, *second.recipe.shape))
+    own = [n for x in layouts for n in _carried(x) or () if n is not None]  # not yet numbers
+    stated = () if shape is None else sizes_of(shape).sizes
+    require_names_of(known, (*stated, *own, *first.recipe.shape, *second.recipe.shape))
     return first, second
 
 

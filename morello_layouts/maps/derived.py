@@ -44,6 +44,17 @@ def cropped(m: IndexMap, shape: tuple[Int, ...]) -> IndexMap:
     return replace(m, recipe=recipe, origin=None)
 
 
+def shifted(m: IndexMap, slots: Int) -> IndexMap:
+    """Return the index map with a number of slots before the first one.
+
+    >>> from morello_layouts import index_map
+    >>> print(shifted(index_map("f32[4,6]{1,0}"), 3))
+    (d0, d1) -> 6*d0 + d1 + 3
+    """
+    recipe = replace(m.recipe, offset=m.recipe.offset + slots)
+    return replace(m, recipe=recipe, reference_form=m.reference_form + slots, origin=None)
+
+
 def split_elements(m: IndexMap, parts: int) -> IndexMap:
     """Split every element into ``parts`` smaller ones along a new innermost dimension."""
     recipe = with_inner_axis(m.recipe, parts)

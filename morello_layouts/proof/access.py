@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -16,6 +16,7 @@ from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.lazy import numpy as np
 from morello_layouts.limits import ISL_OPERATIONS, PROOF_ELEMENTS, PROOF_FIRST
 from morello_layouts.maps import IndexMap
+from morello_layouts.maps.names import at_text
 from morello_layouts.plain import Displayed
 from morello_layouts.proof import swizzled
 from morello_layouts.proof.ask import SymbolicQuestion, ask_isl, isl_budget
@@ -127,11 +128,12 @@ class Outside(Displayed):
     at: tuple[int, ...] | None
     allocated: int  #: the bytes of the allocation.
     needed: int  #: the bytes up to the last slot that is touched.
+    names: tuple[str, ...] = field(default=(), compare=False)  #: the user's names of coordinates.
 
-    json_keys: ClassVar[tuple[str, ...]] = ("*",)
+    json_keys: ClassVar[tuple[str, ...]] = ("offset", "byte", "at", "allocated", "needed")
 
     def __str__(self) -> str:
-        what = "padding" if self.at is None else f"element {self.at}"
+        what = "padding" if self.at is None else f"element {at_text(self.names, self.at)}"
         return (
             f"{what} lies at byte {self.byte} of {_count(self.allocated, 'byte')}, "
             f"and {_count(self.needed, 'byte')} are needed"
@@ -201,7 +203,7 @@ def _decide_fits(m: IndexMap, access: Access, *, context: isl.Context) -> Proof:
             at = first_point(there.intersect(outside))
     given = limit if access.room is None else access.room.evaluate({})
     needed = -(-(last + 1) * access.bits // 8)
-    wrong = Outside(slot, slot * access.bits // 8, at, given, needed)
+    wrong = Outside(slot, slot * access.bits // 8, at, given, needed, m.names)
     return Proof(FITS, False, str(wrong), counterexample=wrong)
 
 
@@ -242,7 +244,7 @@ def _evaluated_fits(access: Access) -> Proof:
     at, there = elements_at(m.recipe, outside[:1])
     element = tuple(int(x[0]) for x in at) if there[0] else None
     given = limit if access.room is None else access.room.evaluate({})
-    wrong = Outside(first, first * access.bits // 8, element, given, needed)
+    wrong = Outside(first, first * access.bits // 8, element, given, needed, m.names)
     return Proof(FITS, False, str(wrong), "enumeration", counterexample=wrong)
 
 

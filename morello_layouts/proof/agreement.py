@@ -11,6 +11,7 @@ from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr.sizes import Int, is_nonnegative
 from morello_layouts.maps import IndexMap
 from morello_layouts.maps.derived import cropped
+from morello_layouts.maps.names import at_text
 from morello_layouts.plain import Displayed
 from morello_layouts.proof.access import Access, covers, fits
 from morello_layouts.proof.equivalent import EQUIVALENT, have_equal_offsets
@@ -28,8 +29,11 @@ class Difference(Displayed):
     read: int  #: its offset in elements as the consumer reads it.
     written_byte: int  #: the byte in which it begins as the producer writes it.
     read_byte: int  #: the byte in which it begins as the consumer reads it.
+    names: tuple[str, ...] = field(default=(), compare=False)  #: the user's names of coordinates.
 
-    json_keys: ClassVar[tuple[str, ...]] = ("*",)
+    json_keys: ClassVar[tuple[str, ...]] = (
+        "sizes", "at", "written", "read", "written_byte", "read_byte",
+    )  # fmt: skip
 
     def __hash__(self) -> int:
         return hash((tuple(self.sizes.items()), self.at, self.written, self.read))
@@ -37,7 +41,7 @@ class Difference(Displayed):
     def __str__(self) -> str:
         where = f"at {sizes_text(self.sizes)} " if self.sizes else ""
         return (
-            f"{where}element {self.at} is written at offset {self.written} "
+            f"{where}element {at_text(self.names, self.at)} is written at offset {self.written} "
             f"(byte {self.written_byte}) and read at offset {self.read} (byte {self.read_byte})"
         )
 
@@ -255,4 +259,5 @@ def _difference(one: IndexMap, other: IndexMap, same: Proof, bits: int) -> Diffe
     if at is None:
         return None
     written, read = one(*at), other(*at)
-    return Difference(sizes, at, written, read, written * bits // 8, read * bits // 8)
+    names = tuple(one.names or other.names)
+    return Difference(sizes, at, written, read, written * bits // 8, read * bits // 8, names)
