@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, Final, TypeAlias
 
 from morello_layouts import notations
 from morello_layouts.api.arguments import Assuming, Shape
+from morello_layouts.api.conversions import To, convert
 from morello_layouts.api.layouts import LayoutLike, index_map, index_maps
 from morello_layouts.checks import as_int, as_tuple, checked_coordinate, shown
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
@@ -267,7 +269,14 @@ def best_swizzle(
             "a swizzle is best for accesses of a tile",
             'give for example (64, 64), 16, ["row.b128", "ldmatrix"]',
         )
-    return best_swizzle_of(sizes, _whole_bytes(bits), given)
+    return best_swizzle_of(sizes, _whole_bytes(bits), given, _written)
+
+
+def _written(layout: Layout, to: To) -> str | None:
+    """Return a layout as text in another notation, or None if it has none."""
+    with suppress(LayoutError):
+        return str(convert(layout, to))
+    return None
 
 
 def register_relayout(

@@ -7,8 +7,8 @@
 
 from morello_layouts.gpu.access import Access, Copy, Fragment, Lanes, Matrices, Requests
 from morello_layouts.gpu.banks import BankConflicts, BankFormula, Collision
-from morello_layouts.gpu.candidates import PlacedTile
 from morello_layouts.gpu.lines import CacheLines, Coalescing, Touched
+from morello_layouts.gpu.placements import PlacedTile
 from morello_layouts.gpu.relayouts import RegisterRelayout
 from morello_layouts.gpu.swizzle import BestSwizzle
 

@@ -10,6 +10,7 @@ address as lane l xor 1, or each as lane l xor 2: NVIDIA's engineers say so of c
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import compress, product
@@ -510,14 +511,15 @@ def formula_of(m: IndexMap, access: Access, bits: int) -> BankFormula:
 def _by_pitch(m: IndexMap, requests: Requests, access: Access) -> tuple[Int, Array, Array]:
     """Return a size, and for each lane its factor and the rest: offset = factor * size + rest."""
     factors, rests = (np.zeros(requests.active.shape, np.int64) for _ in range(2))
+    elements = [requests.element(k) for k in range(requests.vector)]
     offsets = {
-        lane: _vector_at(m, requests, lane, access)
-        for lane in np.flatnonzero(requests.active[0]).tolist()
+        lane: _vector_at(m, [tuple(map(int, at[lane])) for at in elements], access)
+        for lane in map(tuple, np.argwhere(requests.active).tolist())
     }
     constants = {lane: _constant(x) for lane, x in offsets.items()}
     symbolic = {lane: x - constants[lane] for lane, x in offsets.items()}
     nothing: Int = 0
-    pitch = reduce(common_divisor, symbolic.values(), nothing)
+    pitch = reduce(common_divisor, {*symbolic.values()}, nothing)
     if isinstance(pitch, SizeExpr):  # 4 * (N//4) counts in units of N//4
         pitch = pitch // gcd(*(c for _, c in pitch.terms))
     for lane, x in symbolic.items():
@@ -528,17 +530,16 @@ def _by_pitch(m: IndexMap, requests: Requests, access: Access) -> tuple[Int, Arr
                 "ways are a formula of one pitch",
                 "give numbers for some of the sizes",
             )
-        factors[0, lane], rests[0, lane] = factor, constants[lane]
+        factors[lane], rests[lane] = factor, constants[lane]
     return pitch, factors, rests
 
 
-def _vector_at(m: IndexMap, requests: Requests, lane: int, access: Access) -> Int:
+def _vector_at(m: IndexMap, places: Sequence[tuple[int, ...]], access: Access) -> Int:
     """Return the offset of a lane's first element; the others must follow it."""
-    places = [tuple(map(int, requests.element(k)[0, lane])) for k in range(requests.vector)]
     first: Int
     first, *others = (offset_of(m.recipe, at, 0) for at in places)
     if any(there - first != k for k, there in enumerate(others, 1)):
-        raise no_vector(m, access, requests.vector, places[0])
+        raise no_vector(m, access, len(places), places[0])
     return first
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from morello_layouts.gpu.access import Array, Requests
-from morello_layouts.gpu.candidates import log2
+from morello_layouts.gpu.placements import log2
 from morello_layouts.limits import SWIZZLE_NODES
 from morello_layouts.recipe import binary
 

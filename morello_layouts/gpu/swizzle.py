@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from math import lcm, prod
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from morello_layouts.description import count
 from morello_layouts.gpu.access import WIDEST, Access, Array, Fragment, Requests
 from morello_layouts.gpu.banks import BANKS, ROUND, WORD, alignment, phases_of, pieces_of, rounds_of
-from morello_layouts.gpu.candidates import (
-    Candidate,
-    Linear,
-    Padded,
-    PlacedTile,
-    RowXor,
-    Swizzle,
-    log2,
-)
+from morello_layouts.gpu.placements import PlacedTile, linear, log2, row_xor, swizzle
 from morello_layouts.gpu.spaces import Search, Space, deficit, echelon, placed, spaces_of
 from morello_layouts.lazy import numpy as np
 from morello_layouts.limits import SWIZZLE_CHECKED, SWIZZLE_GLANCE, SWIZZLE_SAMPLE, SWIZZLE_TRIED
@@ -71,7 +63,7 @@ class Asked:
         rest = (each[which] for each in (self.row, self.index, self.phase_lanes))
         return Asked(few, self.bits, *rest)
 
-    def rounds(self, candidates: Sequence[Candidate]) -> Array:
+    def rounds(self, candidates: Sequence[PlacedTile]) -> Array:
         """Return the rounds of all phases in each placement: placements by phases."""
         column = self.requests.coordinates[..., -1]
         offsets = [each.offsets(self.row, column) for each in candidates]
@@ -141,9 +133,9 @@ class Task:
         return lcm(*(lcm(unit, self.bits) // self.bits for unit in units))
 
     @cached_property
-    def plain(self) -> Padded:
+    def plain(self) -> PlacedTile:
         """Rows one after the other, each beginning at a multiple of the unit."""
-        return Padded(self.shape, -(-self.shape[-1] // self.unit) * self.unit)
+        return PlacedTile(self.shape, -(-self.shape[-1] // self.unit) * self.unit)
 
     @cached_property
     def base(self) -> int | None:
@@ -155,10 +147,10 @@ class Task:
         """Bits of an offset that tell banks and bytes apart."""
         return max(0, log2(8 * ROUND // self.bits))
 
-    def pitches(self) -> list[Padded]:
+    def pitches(self) -> list[PlacedTile]:
         """Return rows with more and more padding, up to that of all banks."""
         most = max(1, 8 * ROUND // (self.bits * self.unit))
-        return [Padded(self.shape, self.plain.pitch + k * self.unit) for k in range(most + 1)]
+        return [PlacedTile(self.shape, self.plain.pitch + k * self.unit) for k in range(most + 1)]
 
     @cached_property
     def sample(self) -> tuple[Asked, ...]:
@@ -171,7 +163,7 @@ class Task:
         return tuple(each.sample(SWIZZLE_GLANCE) for each in self.asked)
 
     def scores(
-        self, candidates: Sequence[Candidate], accesses: Sequence[Asked] | None = None
+        self, candidates: Sequence[PlacedTile], accesses: Sequence[Asked] | None = None
     ) -> list[Score]:
         """Return the cost of placements, from a few instructions of each access."""
         if not candidates:
@@ -182,19 +174,19 @@ class Task:
         costs = zip(ways.tolist(), rounds.tolist(), candidates, strict=True)
         return [Score(way, sums, each.padding) for way, sums, each in costs]
 
-    def hopeful(self, candidates: Sequence[Candidate], most: int) -> list[Candidate]:
+    def hopeful(self, candidates: Sequence[PlacedTile], most: int) -> list[PlacedTile]:
         """Return the placements that do not have more ways at a glance."""
         self.tried += len(candidates)
         found = zip(candidates, self.scores(candidates, self.glance), strict=True)
         return [each for each, cost in found if cost.ways <= most]
 
-    def ways(self, candidate: Candidate) -> tuple[int, ...]:
+    def ways(self, candidate: PlacedTile) -> tuple[int, ...]:
         """Return the ways of each access in a placement, from all of its instructions."""
         is_linear = self.spaces is not None and not candidate.padding
         every = self.sample if is_linear else self.asked  # if linear, all are alike
         return tuple(int(each.rounds([candidate]).max(initial=1)) for each in every)
 
-    def rounds(self, candidate: Candidate) -> int:
+    def rounds(self, candidate: PlacedTile) -> int:
         """Return the rounds of all instructions that are looked at."""
         return sum(int(each.rounds([candidate]).sum()) for each in self.asked)
 
@@ -202,9 +194,9 @@ class Task:
         """Whether no placement that keeps vectors whole has fewer ways for an access."""
         return all(n <= least for n, least in zip(ways, self.least, strict=True))
 
-    def best(self) -> tuple[Candidate, tuple[int, ...]]:
+    def best(self) -> tuple[PlacedTile, tuple[int, ...]]:
         """Return the best placement, and the ways of each access."""
-        best: Candidate = self.plain
+        best: PlacedTile = self.plain
         (score,), ways = self.scores([best]), self.ways(best)
         score = replace(score, ways=max(ways))
         for group in self.groups():
@@ -237,15 +229,17 @@ class Task:
         """Elements that stay together: those of the widest vector, and of the unit."""
         return lcm(self.unit, *(each.requests.vector for each in self.asked))
 
-    def groups(self) -> Iterator[list[Candidate]]:
+    def groups(self) -> Iterator[list[PlacedTile]]:
         """Yield placements, the simplest and those without padding first."""
         spaces = self.spaces
         if spaces is not None:
             yield from ([each] for each in self._linear(spaces))
         if self.base is not None:
             pitch = self.plain.pitch
-            every: list[RowXor | Swizzle] = [*self._row_xors(pitch), *self._swizzles(pitch)]
-            yield [*sorted(every, key=lambda each: (each.padding, each.bits))[:SWIZZLE_TRIED]]
+            every = [*self._row_xors(pitch), *self._swizzles(pitch)]
+            yield [
+                *sorted(every, key=lambda each: (each.padding, each.flips[0].bits))[:SWIZZLE_TRIED]
+            ]
         rows = self.pitches()
         both = (each for row in rows for each in self._row_xors(row.pitch))
         yield [*rows, *islice(both, SWIZZLE_TRIED // 4)] if self.base is not None else [*rows]
@@ -271,15 +265,21 @@ class Task:
         """Bits of an offset that count elements of one word."""
         return max(0, log2(8 * WORD) - log2(self.bits))
 
-    def _linear(self, spaces: tuple[Space, ...]) -> Iterator[Candidate]:
+    def _linear(self, spaces: tuple[Space, ...]) -> Iterator[PlacedTile]:
         """Yield a linear placement with few conflicts, the simplest first."""
         assert self.base is not None
         bits, banks = log2(prod(self.shape)) - self.below, self.end - self.below
         search = Search(spaces, bits, banks, max(0, min(self.base, self.end) - self.below))
-        every = [each for each in self._swizzles(self.plain.pitch) if each.base >= self.below]
+        every = [
+            each for each in self._swizzles(self.plain.pitch) if each.flips[0].factor >> self.below
+        ]
         self.tried += len(every)
         lost = {each: self._lost(each, spaces, bits) for each in every}
-        simplest = min(every, key=lambda each: (lost[each], each.bits, each.base), default=None)
+        simplest = min(
+            every,
+            key=lambda each: (lost[each], each.flips[0].bits, each.flips[0].factor),
+            default=None,
+        )
         if simplest is not None:
             yield simplest
         found = search.by_rows(search.least) or search.anyhow(search.least)
@@ -290,38 +290,32 @@ class Task:
         if found is not None:
             yield self._placed(found, banks)
 
-    def _placed(self, images: Sequence[int], banks: int) -> Linear:
+    def _placed(self, images: Sequence[int], banks: int) -> PlacedTile:
         words = (place << self.below for place in placed(images, banks))
-        return Linear(self.shape, self.shape[-1], (*(1 << k for k in range(self.below)), *words))
+        return linear(self.shape, (*(1 << k for k in range(self.below)), *words))
 
-    def _lost(self, candidate: Swizzle, spaces: tuple[Space, ...], bits: int) -> tuple[int, int]:
+    def _lost(self, each: PlacedTile, spaces: tuple[Space, ...], bits: int) -> tuple[int, int]:
         """Return the most dimensions that a swizzle loses of a space, and its rounds in all."""
-        source = range(
-            candidate.base + candidate.shift, candidate.base + candidate.shift + candidate.bits
-        )
-        places = [
-            1 << k ^ (1 << k - candidate.shift if k in source else 0)
-            for k in range(self.below, self.below + bits)
-        ]
-        end = (1 << self.end) - 1
-        images = [(place & end) >> self.below for place in places]
+        units = (1 << k for k in range(self.below, self.below + bits))
+        places = (unit ^ sum(flip.of(0, unit) for flip in each.flips) for unit in units)
+        images = [(place & (1 << self.end) - 1) >> self.below for place in places]
         deficits = [deficit(space, images) for space in spaces]
         return max(deficits, default=0), sum(1 << each for each in deficits)
 
-    def _swizzles(self, pitch: int) -> Iterator[Swizzle]:
+    def _swizzles(self, pitch: int) -> Iterator[PlacedTile]:
         """Yield CuTe's swizzles that move vectors between banks."""
         total = (prod(self.shape[:-1]) * pitch - 1).bit_length()
         for bits, base in self._blocks():
             for shift in range(bits, total - base):
-                yield Swizzle(self.shape, pitch, bits, base, shift)
+                yield swizzle(self.shape, pitch, bits, base, shift)
 
-    def _row_xors(self, pitch: int) -> Iterator[RowXor]:
+    def _row_xors(self, pitch: int) -> Iterator[PlacedTile]:
         """Yield exclusive ors of blocks of a row with bits of the row."""
         rows = (prod(self.shape[:-1]) - 1).bit_length()
         for bits, base in self._blocks():
             if pitch % (1 << base + bits) == 0:
                 for shift in range(rows):
-                    yield RowXor(self.shape, pitch, bits, base, shift)
+                    yield row_xor(self.shape, pitch, bits, base, shift)
 
     def _blocks(self) -> Iterator[tuple[int, int]]:
         """Yield the bits of an offset that may change: how many, and how many lie below them."""
@@ -424,8 +418,20 @@ class BestSwizzle(Displayed):
         return "\n".join(lines)
 
 
-def best_swizzle_of(shape: tuple[int, ...], bits: int, accesses: Sequence[Access]) -> BestSwizzle:
-    """Return the placement of a tile with the fewest conflicts and, among those, least padding."""
+def best_swizzle_of(
+    shape: tuple[int, ...],
+    bits: int,
+    accesses: Sequence[Access],
+    written: Callable[[PlacedTile, Literal["cute", "triton"]], str | None],
+) -> BestSwizzle:
+    """Return the placement of a tile with the fewest conflicts and, among those, least padding.
+
+    Args:
+        shape: the sizes of the tile.
+        bits: bits of an element.
+        accesses: what warps read and write.
+        written: returns the text of a placement in a notation, or None if it has none.
+    """
     task, accesses = _task(shape, bits, accesses), tuple(accesses)
     best, ways = task.best()
     for widest in (8, 4, 2, 1) if max(ways) > 1 else ():
@@ -437,7 +443,7 @@ def best_swizzle_of(shape: tuple[int, ...], bits: int, accesses: Sequence[Access
         found, fewer = other.best()
         if max(fewer) < max(ways) and other.rounds(found) <= task.rounds(best):
             task, accesses, best, ways = other, narrow, found, fewer
-    is_least = task.is_least(ways)
+    is_least, cute = task.is_least(ways), written(best, "cute")
     return BestSwizzle(
         shape,
         bits,
@@ -446,10 +452,10 @@ def best_swizzle_of(shape: tuple[int, ...], bits: int, accesses: Sequence[Access
         task.ways(task.plain),
         best.padding,
         best.pitch,
-        PlacedTile(best),
-        best.cute(),
-        best.triton(),
-        best.formula(),
+        replace(best, cute=cute),
+        cute,
+        written(best, "triton"),
+        best.text,
         task.reason(is_least),
         is_least or task.is_searched,
         task.tried,

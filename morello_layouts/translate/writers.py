@@ -37,13 +37,17 @@ def triton_layout_of(source: Source) -> TritonLayout:
     """Return the encoding with the bases of a layout, which are the proof that both are equal.
 
     Axes ``lane`` and ``register`` make a linear encoding. Memory is swizzled, if the rules of such
-    an encoding give these bases, else linear too.
+    an encoding give these bases, else linear too. Memory with padding between its slots is padded.
     """
     recipe = source.m.recipe
     bases = None if recipe.names else bases_of_recipe(recipe)
     if bases is None:
+        padded = None if recipe.names or recipe.axis_names else _padded(source.m)
+        if padded is not None and have_same_offsets(source.m, padded).holds:
+            return padded
         raise source.none(
-            "Triton's layouts are exclusive ors of bits: sizes are powers of two without padding",
+            "Triton's layouts are exclusive ors of bits: sizes are powers of two, without padding "
+            "but for powers of two after intervals",
             FORMULA,
         )
     block = bases.pop("block", ())
@@ -55,6 +59,34 @@ def triton_layout_of(source: Source) -> TritonLayout:
         raise source.none(f"Triton has no axes {names}", FORMULA)
     swizzled = None if block else _swizzled(bases[MEMORY], known(recipe.shape))
     return TritonLayout(swizzled or _linear(bases[MEMORY], block))
+
+
+def _padded(m: IndexMap) -> TritonLayout | None:
+    """Return an encoding that pads after intervals, with the offsets of a map at single bits.
+
+    Without padding the bits of coordinates, by their offsets, would lie at 1, 2, 4, …. What one is
+    further than twice the bit before is the padding after an interval of its elements.
+    """
+    shape = known(m.recipe.shape)
+    if any(n.bit_count() != 1 for n in shape):
+        return None
+    rank = range(len(shape))
+    units = ((dim, 1 << k) for dim in rank for k in range(shape[dim].bit_length() - 1))
+    vectors = [tuple(unit * (k == dim) for k in rank) for dim, unit in units]
+    bits = sorted((m(*vector), vector) for vector in vectors)
+    expected, paddings = 1, list[tuple[int, int]]()
+    for k, (place, _) in enumerate(bits):
+        if place != expected:
+            paddings.append((1 << k, place - expected))
+        expected = 2 * place
+    if not paddings or any(more < 1 or more.bit_count() != 1 for _, more in paddings):
+        return None
+    offset = tuple(vector for _, vector in bits)
+    dims = (dim for vector in offset for dim, x in enumerate(vector) if x)
+    order = tuple(dict.fromkeys((*dims, *reversed(rank))))
+    in_order = tuple(vector for dim in order for vector in vectors if vector[dim])
+    rest = [("offset", offset)] if offset != in_order else [("order", order), ("shape", shape)]
+    return TritonLayout(Encoding("padded_shared", (("paddings", tuple(paddings)), *rest)))
 
 
 def _linear(offset: Vectors, block: Vectors) -> Encoding:

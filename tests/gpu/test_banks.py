@@ -89,7 +89,7 @@ COLUMNS = (  # lanes hold 8 halves of a column
         ("f16[32,16]{0,1}", COLUMNS, 8, "no conflicts"),
         ("f16[32,16]{1,0}", COLUMNS, 1, "4-way conflict"),
         ("f16[32,16]{0,1:T(4)}", COLUMNS, 8, "no conflicts"),
-        ("f16[M,N]{0,1}", COLUMNS, 1, "no conflicts if M % 64 is 33"),
+        ("f16[M,N]{0,1}", COLUMNS, 1, "2-way to 8-way conflict"),
         ("f16[32,LD]{0,1}", COLUMNS, 8, "no conflicts"),
         ("f16[16,16]{0,1}", "SM80_16x8x16_F32F16F16F32_TN A", 1, "2-way conflict"),
         (
@@ -274,6 +274,17 @@ def test_a_formula_holds_at_every_pitch(bits: int, vector: int) -> None:
     for n in [*range(found.least, 12), 15, 16, 20, 24, 31, 33, 40, 48, 63, 64, 65, 96, 130]:
         counted = ml.bank_conflicts(f"u{bits}[64,{vector * n}]", access, at=(0, 0))
         assert counted.ways == found.ways[n % len(found.ways)], n
+
+
+def test_a_formula_for_registers_counts_all_their_instructions() -> None:
+    """Of an odd pitch the second row begins in the middle of a word."""
+    found = ml.bank_conflicts("f16[M,16]{0,1}", COLUMNS)
+    assert isinstance(found, ml.gpu.BankFormula)
+    for m in (64, 65, 96, 97, 98, 161):
+        shared = ml.index_map(f"f16[{m},16]{{0,1}}")
+        one_each = ml.gpu.Fragment(ml.index_map(COLUMNS), widest=1)
+        counted = ml.bank_conflicts(shared, one_each, at=(0, 0))
+        assert counted.ways == found.ways[m % len(found.ways)], m
 
 
 @each_row(

@@ -117,3 +117,29 @@ def test_exclusive_ors_of_offsets_that_are_no_bits() -> None:
     assert m(1, 2, 1) == 12 + 3 * 3 + 1
     with pytest.raises(ml.TranslationNotFoundError, match="exclusive ors are not those of CuTe's"):
         ml.convert(m, "cute")
+
+
+@each_row(
+    "layout, paddings",
+    [
+        ("(32,32):(33,1)", "[32:+1] {order = [1, 0], shape = [32, 32]}"),
+        ("(4,8,16):(1,5,48)", "[4:+1, 32:+8] {order = [0, 1, 2], shape = [4, 8, 16]}"),
+        ("f32[8,64]{1,0:T(4,128)}", "[64:+64] {order = [1, 0], shape = [8, 64]}"),
+        (
+            "((4,8),8):((1,36),4)",
+            "[32:+4] {offset = [[1, 0], [2, 0], [0, 1], [0, 2], [0, 4], [4, 0], [8, 0], [16, 0]]}",
+        ),
+    ],
+)
+def test_padding_after_intervals_is_triton_s(layout: str, paddings: str) -> None:
+    m = ml.index_map(layout)
+    found = ml.convert(m, "triton")
+    assert str(found) == f"#ttg.padded_shared<{paddings}>"
+    for at in product(*(range(n) for n in m.shape)):
+        assert ml.index_map(found, m.shape)(*at) == m(*at)
+
+
+@each_row("layout", ["(32,32):(35,1)", "(32,32):(31,1)", "(33,32):(33,1)", "(M,32):(33,1)"])
+def test_other_padding_has_no_text_of_triton(layout: str) -> None:
+    with pytest.raises(ml.NoTranslationError, match="exclusive ors of bits"):
+        ml.convert(layout, "triton")
