@@ -231,11 +231,12 @@ def run_tests(tests: list[str], seconds: int) -> str:
 
 
 @cache
-def require_sound(tests: tuple[str, ...], seconds: int) -> None:
-    """Raise if the tests fail without a mutant: then they kill all of them."""
-    found = run_tests([*tests], seconds)
+def is_sound(tests: str, seconds: int) -> bool:
+    """Return whether tests pass without a mutant: those that fail would kill all of them."""
+    found = run_tests([tests], seconds)
     if found != "alive":
-        raise RuntimeError(f"expected tests that pass, found {found}: {' '.join(tests)}")
+        print(f"left out: {tests}, {found} without a mutant", flush=True)
+    return found == "alive"
 
 
 def judge(mutant: Mutant, source: str, seconds: int) -> str:
@@ -247,7 +248,7 @@ def judge(mutant: Mutant, source: str, seconds: int) -> str:
     own, others = tests_of(mutant.module), tests_of_importers(mutant.module)
     words = "killed by its room"
     for tests in (own, *([x] for x in others)):
-        require_sound(tuple(x for x in tests if x.startswith("tests/")), seconds)
+        tests = [x for x in tests if not x.startswith("tests/") or is_sound(x, seconds)]
         target.write_text(source, encoding="utf-8")
         try:
             found = run_tests(tests, seconds)

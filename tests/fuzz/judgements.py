@@ -1,20 +1,26 @@
-"""Random verdicts of proofs against counting in NumPy.
+"""Random verdicts and conditions against counting in NumPy.
 
     python -m tests.fuzz.judgements --seed 1 --count 100000 --table judged.json
+    python -m tests.fuzz.judgements --seed 1 --conditions 100000
 
-Question k of a seed is always the same. A run with ``--table`` goes on from where the file ends; a
-wrong verdict, an exception and a slow question are asked again with ``--start k --count 1``. Prints
-how many were right, undecided and wrong of each kind. The judge is written from XLA's document:
-pad, reshape and transpose of an array of numbers.
+Question k of a seed is always the same. Each is about two layouts or formulas of
+``tests/fuzz/layouts.py`` and asks for several verdicts: of each layout, of both, and of views. A
+verdict about sizes by name is right if it is right at each point of a grid: its condition, its
+formula of padding, its counterexample. A run with ``--table`` goes on from where the file ends.
+A wrong verdict, an exception and a slow question are asked again with ``--start k --count 1``.
+Prints how many were right, undecided (by reason), refused and wrong, and the shortest case.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from itertools import product
-from math import prod
+from math import ceil, gcd, prod
 from pathlib import Path
 from random import Random
 from resource import RUSAGE_SELF, getrusage
@@ -24,112 +30,316 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import morello_layouts as ml
+from morello_layouts.gpu.access import Lanes
+from morello_layouts.proof.verdict import SymbolicCounterexample
+from tests.fuzz import banks
+from tests.fuzz.layouts import (
+    FAMILIES,
+    PITCHES,
+    SIZES,
+    TILES,
+    WITHOUT_NAMES,
+    Drawn,
+    Places,
+    Sizes,
+    Tiled,
+    tiled_of,
+)
 
-SIZES = (1, 2, 3, 4, 5, 7, 8, 12, 16)
-TILES = (1, 2, 3, 4, 5, 8)
-GRID = (1, 2, 3, 4, 5, 6, 8, 9, 12, 16)
+GRID = (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 17, 24)
+POINTS = 40
+"""Points of a grid that are counted: the smallest sizes, and others."""
+LARGEST = 3000
+"""Places that are counted at a point."""
 SLOW = 1.0
 """Seconds of processor time; slower questions are printed."""
 WRITE_EVERY = 500
+QUESTIONS = {
+    "injective": ml.is_injective,
+    "surjective": ml.is_surjective,
+    "bijective": ml.is_bijective,
+}
 
-
-class Layout(NamedTuple):
-    """The order of dimensions, minor to major, and the tiles."""
-
-    order: tuple[int, ...]
-    tiles: tuple[tuple[int, ...], ...]
-
-    def text(self, shape: tuple[Any, ...]) -> str:
-        tiles = "".join(f"({','.join(map(str, tile))})" for tile in self.tiles)
-        order = ",".join(map(str, self.order))
-        return f"f32[{','.join(map(str, shape))}]{{{order}{':T' + tiles if tiles else ''}}}"
-
-    def buffer(self, shape: tuple[int, ...]) -> np.ndarray:
-        """The row-major index of the element in each slot, -1 for padding."""
-        held = np.arange(prod(shape)).reshape(shape).transpose(self.order[::-1])
-        for tile in self.tiles:
-            if held.ndim < len(tile):
-                held = held.reshape((1,) * (len(tile) - held.ndim) + held.shape)
-            keep = held.ndim - len(tile)
-            ends = zip(held.shape[keep:], tile, strict=True)
-            padded = np.full((*held.shape[:keep], *(n + -n % t for n, t in ends)), -1)
-            padded[tuple(map(slice, held.shape))] = held
-            held = padded
-            parts = [x for n, t in zip(held.shape[keep:], tile, strict=True) for x in (n // t, t)]
-            axes = [*range(keep), *range(keep, keep + len(parts), 2)]
-            axes += range(keep + 1, keep + len(parts), 2)
-            held = held.reshape(held.shape[:keep] + tuple(parts)).transpose(axes)
-        return held.reshape(-1)
-
-    def offsets(self, shape: tuple[int, ...]) -> np.ndarray:
-        """The slot of each element, in row-major order."""
-        held = self.buffer(shape)
-        found = np.empty(prod(shape), np.int64)
-        found[held[held >= 0]] = np.flatnonzero(held >= 0)
-        return found
+Truth = Mapping[str, bool]
 
 
 class Judged(NamedTuple):
-    """A verdict, and whether it is right."""
+    """What became of a verdict: ``right``, ``undecided``, ``refused`` or ``wrong``, and why."""
 
-    proof: ml.Proof
-    right: bool
+    kind: str
+    state: str
     text: str
+    has_condition: bool = False
+    points: int = 0
 
 
-def layout_of(random: Random, rank: int) -> Layout:
-    tiles = [
-        tuple(random.choice(TILES) for _ in range(random.randint(1, rank)))
-        for _ in range(random.choice((0, 1, 1, 2, 3)))
+@cache
+def evaluator(text: str) -> Any:
+    """Return code for a condition or number as the package writes it, "8 | M, or N = 1".
+
+    Raises ``ValueError`` if it is in words.
+    """
+    if text in ("all sizes", "no sizes"):
+        return compile(str(text == "all sizes"), text, "eval")
+    found = "".join(map(fact, re.split(r"(,? or |,? and )", text)))
+    if re.search(r"[a-z]", re.sub(r"\b(and|or|not|ceil|gcd|[A-Z]\w*)\b", "", found)):
+        raise ValueError(text)
+    return compile(found.strip(), text, "eval")
+
+
+def fact(text: str) -> str:
+    """Return a part of a condition as Python writes it; joints of parts stay what they are."""
+    divides = re.fullmatch(r"(\(*)(.*?) (?:\||divides) (.*)", text)
+    if divides:
+        ahead, divisor, number = divides.groups()
+        after = ")" * (number.count(")") - number.count("("))
+        return f"{ahead}({number.removesuffix(after)}) % ({divisor}) == 0{after}"
+    found = re.sub(r"(?<![<>=!])=(?!=)", "==", text.lstrip(","))
+    return found.replace("ceiling", "ceil").replace("≠", "!=")
+
+
+def value(text: str, sizes: Sizes) -> Any:
+    """Return the value of a condition or number at sizes."""
+    return eval(evaluator(text), {"ceil": ceil, "gcd": gcd}, dict(sizes))
+
+
+def truth_of(places: Places, size: int) -> Truth:
+    """Return what counting says of places in a buffer."""
+    flat = places.reshape(-1)
+    kinds = len(np.unique(flat))
+    injective = kinds == len(flat)
+    surjective = kinds == size and bool(((flat >= 0) & (flat < size)).all())
+    both = injective and surjective and places.shape[1] == 1
+    return {"injective": injective, "surjective": surjective, "bijective": both}
+
+
+def same(one: Places, other: Places) -> bool:
+    """Return whether each element is at the same places."""
+    if one.shape != other.shape:
+        return False
+    return bool((np.sort(one, axis=1) == np.sort(other, axis=1)).all())
+
+
+def grid(random: Random, *layouts: Drawn) -> list[dict[str, int]]:
+    """Return sizes for the names of layouts: all of the smallest, and a sample of others."""
+    names = tuple(dict.fromkeys(n for one in layouts for n in one.names))
+    if not names:
+        return [{}]
+    steps = {n: np.lcm.reduce([x.multiples.get(n, 1) for x in layouts]) for n in names}
+    few = [dict(zip(names, at, strict=True)) for at in product((1, 2, 3), repeat=len(names))][:27]
+    others = [{n: random.choice(GRID) for n in names} for _ in range(2 * POINTS)]
+    found = [{n: int(k * steps[n]) for n, k in at.items()} for at in (*few, *others)]
+    kept = [x for x in found if prod(x.get(n, n) for n in layouts[0].shape) <= LARGEST]
+    kept = [x for x in kept if all(x.get(p, 1) <= 24 for p in PITCHES)]
+    return list({tuple(x.items()): x for x in kept}.values())[:POINTS]
+
+
+def fault(
+    proof: ml.Proof, truths: list[tuple[dict[str, int], bool]], empty: Callable[[Sizes], int | None]
+) -> tuple[str, int]:
+    """Return what is wrong with a verdict about sizes by name, and the points that were counted."""
+    known = [x for x in truths if all(value(text, x[0]) for text in proof.assumptions)]
+    if proof.holds is True and (bad := [at for at, holds in known if not holds]):
+        return f"not at {bad[0]}", len(known)
+    if isinstance(at := proof.counterexample, SymbolicCounterexample):
+        there = [holds for sizes, holds in known if sizes == dict(at.sizes)]
+        if any(there):
+            return f"it holds at {dict(at.sizes)}, the counterexample", len(known)
+    condition = str(proof.condition) if proof.condition is not None else None
+    parts = re.findall(r"proved if (.*?), open", proof.reason)
+    for text, is_exact in [(condition, True), *((part, False) for part in parts)]:
+        if text is None:
+            continue
+        for sizes, holds in known:
+            found = bool(value(text, sizes))
+            if found is not holds and (is_exact or found):
+                return f"{text!r} is {found} at {sizes}", len(known)
+    if proof.unused is not None:
+        text = str(proof.unused)
+        for sizes, _ in known:
+            counted = empty(sizes)
+            if counted is not None and value(text, sizes) != counted:
+                return f"padding {text} is not {counted} at {sizes}", len(known)
+    return "", len(known)
+
+
+def fault_of_numbers(proof: ml.Proof, places: Places, size: int, shape: tuple[int, ...]) -> str:
+    """Return what is wrong with a verdict about numbers, or nothing."""
+    right, flat = truth_of(places, size)[proof.claim], places.reshape(-1)
+    if proof.holds is not right:
+        return f"counting says {right}"
+    held = np.zeros(size, bool)
+    held[flat[(flat >= 0) & (flat < size)]] = True
+    empty = np.flatnonzero(~held)
+    inside = bool(((flat >= 0) & (flat < size)).all())
+    if proof.unused is not None and inside and proof.unused != len(empty):
+        return f"padding is {len(empty)}"
+    at = proof.counterexample
+    if right or at is None:
+        return ""
+    if isinstance(at, int):
+        return "" if len(empty) and at == empty[0] else f"slot {at} is not the first that is empty"
+    if isinstance(at[0], tuple):
+        one, other = (places[np.ravel_multi_index(x, shape)] for x in at)
+        return "" if at[0] != at[1] and {*one} & {*other} else f"{at} share no offset"
+    there = places[np.ravel_multi_index(at, shape)]
+    return "" if ((there < 0) | (there >= size)).any() else f"{at} is inside"
+
+
+def outcome(kind: str, text: str, act: Callable[[], tuple[ml.Proof, str, int]]) -> Judged:
+    """Return what became of a verdict; an honest error is a refusal, each other one a fault."""
+    try:
+        proof, wrong, points = act()
+    except ml.LayoutError as error:
+        return Judged(kind, "refused", f"{text}: {error.args[0]}")
+    except Exception as error:
+        return Judged(kind, "wrong", f"{text}: {type(error).__name__}: {error}")
+    has_condition = proof.condition is not None and (proof.condition.depends or points > 1)
+    state = "wrong" if wrong else "undecided" if proof.holds is None else "right"
+    return Judged(kind, state, f"{text}: {wrong or proof.reason}", has_condition, points)
+
+
+def of_each(random: Random, family: str, drawn: Drawn) -> Iterator[Judged]:
+    """Ask for the verdicts about one layout."""
+    kind = f"{family}{', names' if drawn.names else ''}"
+    try:
+        m = drawn.map()
+    except ml.LayoutError as error:
+        yield Judged(kind, "refused", f"{drawn.text}: {error.args[0]}")
+        return
+    except Exception as error:
+        yield Judged(kind, "wrong", f"{drawn.text}: {type(error).__name__}: {error}")
+        return
+    counted = [(sizes, *drawn.places(sizes)) for sizes in grid(random, drawn)]
+    if not drawn.names:
+        ((_, places, size),) = counted
+        size = int(m.size) if size is None else size
+        if isinstance(m, ml.IndexMap) and m.size != size:
+            yield Judged(kind, "wrong", f"{drawn.text}: size {m.size} is not {size}")
+    truths = [(sizes, truth_of(places, size or 0)) for sizes, places, size in counted]
+
+    def empty(sizes: Sizes) -> int | None:
+        places, size = next((p, n) for at, p, n in counted if at == sizes)
+        inside = ((places >= 0) & (places < size)).all()
+        return int(size - len(np.unique(places))) if inside and size is not None else None
+
+    for claim, question in QUESTIONS.items():
+        def act(claim: str = claim, question: Any = question) -> tuple[ml.Proof, str, int]:
+            proof = question(m)
+            if proof.holds is None and proof.condition is None and not drawn.names:
+                return proof, "", 1
+            if not drawn.names:
+                return proof, fault_of_numbers(proof, places, size, drawn.shape), 1
+            return proof, *fault(proof, [(at, t[claim]) for at, t in truths], empty)
+
+        yield outcome(kind, f"{claim} {drawn.text}", act)
+
+
+def of_both(random: Random, family: str, one: Drawn, other: Drawn) -> Iterator[Judged]:
+    """Ask whether two layouts of one shape are equal, and whether one reads what the other wrote."""
+    names = {*one.names, *other.names}
+    kind = f"{family}, two{', names' if names else ''}"
+    truths = [
+        (sizes, same(one.places(sizes)[0], other.places(sizes)[0]))
+        for sizes in grid(random, one, other)
     ]
-    return Layout(tuple(random.sample(range(rank), rank)), tuple(tiles))
+
+    def act(question: Callable[..., Any]) -> tuple[ml.Proof, str, int]:
+        found = question(*(x.source if isinstance(x.source, str) else x.map() for x in (one, other)),
+                         one.shape)  # fmt: skip
+        proof = found if isinstance(found, ml.Proof) else found.offsets
+        if names or proof.holds is None:
+            return proof, *fault(proof, truths, lambda _: None)
+        ((_, right),) = truths
+        wrong = "" if proof.holds is right else f"counting says {right}"
+        if proof.holds is False and proof is found and not wrong:
+            a, b = (x.places({})[0] for x in (one, other))
+            first = np.flatnonzero((a != b).any(axis=1))[0]
+            if proof.counterexample != tuple(map(int, np.unravel_index(first, one.shape))):
+                wrong = f"{proof.counterexample} is not the first that differs"
+        return proof, wrong, 1
+
+    for question in (ml.are_equivalent, ml.agree):
+        text = f"{question.__name__} {one.text}, {other.text}"
+        yield outcome(kind, text, lambda question=question: act(question))  # type: ignore[misc]
 
 
-def shape_of(random: Random, rank: int) -> tuple[int, ...]:
-    return tuple(random.choice(SIZES) for _ in range(rank))
+def of_a_view(random: Random, family: str, drawn: Drawn) -> Iterator[Judged]:
+    """Ask for the strides of a view for all sizes, and judge them at the grid."""
+    steps = [random.choice((1, 1, 2, 3)) for _ in drawn.shape]
+    starts = [random.choice((0, 0, 1, 2)) if isinstance(n, str) or n > 2 else 0
+              for n in drawn.shape]  # fmt: skip
+    cut = tuple(slice(a, None, s) for a, s in zip(starts, steps, strict=True))
+    text = f"as_strided {drawn.text}[{', '.join(f'{x.start}::{x.step}' for x in cut)}]"
+
+    def act() -> tuple[ml.Proof, str, int]:
+        found, points = ml.index_map(drawn.map())[cut].as_strided(), 0
+        if found is None:
+            return ml.Proof("strided", None, "no strides"), "", 0
+        for sizes in grid(random, drawn):
+            there = tuple(sizes.get(n, n) for n in drawn.shape)
+            if any(n <= 2 for n in there):
+                continue
+            right = drawn.places(sizes)[0].reshape(there)[cut]
+            numbers = [value(str(x), sizes) for x in (found.offset, *found.strides)]
+            at = zip(np.indices(right.shape, sparse=True), numbers[1:], strict=True)
+            if not (right == numbers[0] + sum(x * n for x, n in at)).all():
+                return ml.Proof("strided", True, ""), f"{found} is not so at {sizes}", points
+            points += 1
+        return ml.Proof("strided", True, "", condition=ml.proof.Condition("")), "", points
+
+    yield outcome(f"{family}, views", text, act)
 
 
-def of_a_layout(random: Random) -> Judged:
-    rank = random.choice((1, 2, 2, 3))
-    shape, layout = shape_of(random, rank), layout_of(random, rank)
-    held = layout.buffer(shape)
-    gaps = np.flatnonzero(held < 0)
-    proof = random.choice((ml.is_surjective, ml.is_bijective))(layout.text(shape))
-    right = proof.holds is (not len(gaps)) and proof.padding == len(gaps)
-    right &= proof.holds is not False or proof.counterexample == gaps[0]
-    return Judged(proof, right, layout.text(shape))
+def of_a_bank(random: Random) -> Iterator[Judged]:
+    """Ask for the ways of an access for all pitches, and count lane by lane at some."""
+    element = random.choice(banks.WIDTHS)
+    vector = random.choice([w // element for w in banks.WIDTHS if w >= element])
+    rows, columns = random.randint(1, 40), vector * random.randint(1, 8)
+    lanes, is_store = banks.lanes(random, rows, columns, vector), random.random() < 0.3
+    unit = random.choice((1, vector))
+    layout = ml.index_map(f"strided<[LD, 1]>", (rows, columns), assuming=f"LD % {unit} == 0")
+    text = f"bank_conflicts ({rows}, {columns}) {vector} of {element} bytes {lanes}"
+
+    def act() -> tuple[ml.Proof, str, int]:
+        found = ml.bank_conflicts(layout, Lanes(lambda k: lanes[k], vector, is_store),
+                                  bits=8 * element)  # fmt: skip
+        points, truth = 0, ml.Proof("banks", True, "", condition=ml.proof.Condition(""))
+        if isinstance(found, ml.gpu.BankConflicts):
+            return truth, "", 0
+        least = max(found.least, columns)
+        for pitch in random.sample(range(least, least + 200), 20):
+            if pitch % unit:
+                continue
+            tile = banks.Tile(layout, lambda i, j, pitch=pitch: i * pitch + j)  # type: ignore[misc]
+            ways, _ = banks.Question(tile, element, vector, is_store, lanes).counted()
+            own = value(found.pitch, {"LD": pitch})
+            said = {found.ways[own % len(found.ways)]}
+            if found.formula is not None:
+                said.add(value(found.formula, {"LD": pitch}))
+            if said != {ways}:
+                return truth, f"{found.verdict}, {said} at {pitch}; counted {ways}", points
+            points += 1
+        return truth, "", points
+
+    yield outcome("banks, names", text, act)
 
 
-def changed(random: Random, layout: Layout, rank: int) -> Layout:
-    if random.random() < 0.3 or not layout.tiles:
-        return layout_of(random, rank)
-    tiles = [list(tile) for tile in layout.tiles]
-    tile = random.choice(tiles)
-    tile[random.randrange(len(tile))] = random.choice(TILES)
-    return Layout(layout.order, tuple(map(tuple, tiles)))
-
-
-def of_a_pair(random: Random) -> Judged:
-    rank = random.choice((1, 2, 2, 3))
-    shape, one = shape_of(random, rank), layout_of(random, rank)
-    other = changed(random, one, rank)
-    proof = ml.are_equivalent(one.text(shape), other.text(shape))
-    differ = np.flatnonzero(one.offsets(shape) != other.offsets(shape))
-    first = tuple(map(int, np.unravel_index(differ[0], shape))) if len(differ) else None
-    right = proof.holds is (first is None) and proof.counterexample == first
-    return Judged(proof, right, f"{one.text(shape)} {other.text(shape)}")
-
-
-def of_a_bitcast(random: Random) -> Judged:
-    shape = shape_of(random, random.choice((1, 2, 2, 3)))
+def of_a_bitcast(random: Random) -> Iterator[Judged]:
+    """Ask whether a reshape between tiled layouts moves nothing."""
+    shape = tuple(random.choice(SIZES) for _ in range(random.choice((1, 2, 2, 3))))
     target = regrouped(random, shape)
-    one, other = layout_of(random, len(shape)), layout_of(random, len(target))
+    one, other = tiled_of(random, len(shape)), tiled_of(random, len(target))
     if random.random() < 0.6:
-        one = Layout(tuple(range(len(shape)))[::-1], one.tiles[:1])
-        other = Layout(tuple(range(len(target)))[::-1], other.tiles[:1])
-    proof = ml.is_bitcast(one.text(shape), other.text(target))
-    right = proof.holds is bool((one.offsets(shape) == other.offsets(target)).all())
-    return Judged(proof, right, f"{one.text(shape)} {other.text(target)}")
+        one = Tiled(tuple(range(len(shape)))[::-1], one.tiles[:1])
+        other = Tiled(tuple(range(len(target)))[::-1], other.tiles[:1])
+
+    def act() -> tuple[ml.Proof, str, int]:
+        proof = ml.is_bitcast(one.text(shape), other.text(target))
+        right = bool((one.offsets(shape) == other.offsets(target)).all())
+        return proof, "" if proof.holds in (None, right) else f"counting says {right}", 1
+
+    yield outcome("bitcasts", f"is_bitcast {one.text(shape)} {other.text(target)}", act)
 
 
 def regrouped(random: Random, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -142,168 +352,68 @@ def regrouped(random: Random, shape: tuple[int, ...]) -> tuple[int, ...]:
     return (*found, left) if left > 1 or not found else tuple(found)
 
 
-def named(random: Random, rank: int) -> tuple[tuple[Any, ...], tuple[str, ...]]:
-    count = random.randint(1, min(rank, 2))
-    dims = sorted(random.sample(range(rank), count))
-    shape = [random.choice(SIZES) for _ in range(rank)]
-    sizes: list[Any] = [*shape]
-    for dim, name in zip(dims, "MN", strict=False):
-        sizes[dim] = name
-    return tuple(sizes), tuple("MN"[:count])
+def of_a_family(random: Random, family: Any, named: bool) -> Iterator[Judged]:
+    """Ask for all verdicts about two layouts of a family."""
+    name = family.__name__
+    one, other = family(random, named)
+    yield from of_each(random, name, one)
+    if other is not one:
+        yield from of_each(random, name, other)
+        yield from of_both(random, name, one, other)
+    if name == "linear":
+        yield from of_a_view(random, name, one)
 
 
-def grid(names: tuple[str, ...]) -> Iterator[dict[str, int]]:
-    for values in product(GRID, repeat=len(names)):
-        yield dict(zip(names, values, strict=True))
-
-
-def at(shape: tuple[Any, ...], sizes: Mapping[str, int]) -> tuple[int, ...]:
-    return tuple(sizes[n] if isinstance(n, str) else n for n in shape)
-
-
-def agrees(proof: ml.Proof, names: tuple[str, ...], truth: Callable[[Any], bool]) -> bool:
-    """Whether a verdict for all sizes, or its condition, is that of counting at a grid of sizes."""
-    condition = proof.condition and proof.condition.expr
-    known = [(sizes, truth(sizes)) for sizes in grid(names)]
-    if proof.holds is True and not all(right for _, right in known):
-        return False
-    if proof.holds is False:
-        there = {**dict.fromkeys(names, 1), **proof.counterexample.sizes}
-        if truth(there):
-            return False
-    if condition is None:
-        return True
-    return all(
-        bool(condition.subs({s: sizes[s.name] for s in condition.free_symbols})) is right
-        for sizes, right in known
-    )
-
-
-def of_names(random: Random) -> Judged:
-    rank = random.choice((1, 2, 2, 3))
-    shape, names = named(random, rank)
-    layout = layout_of(random, rank)
-    proof = ml.is_bijective(layout.text(shape))
-    right = agrees(proof, names, lambda sizes: bool((layout.buffer(at(shape, sizes)) >= 0).all()))
-    return Judged(proof, right, layout.text(shape))
-
-
-def of_a_pair_of_names(random: Random) -> Judged:
-    rank = random.choice((1, 2, 2, 3))
-    shape, names = named(random, rank)
-    one = layout_of(random, rank)
-    other = changed(random, one, rank)
-    proof = ml.are_equivalent(one.text(shape), other.text(shape))
-
-    def equal(sizes: dict[str, int]) -> bool:
-        there = at(shape, sizes)
-        return bool((one.offsets(there) == other.offsets(there)).all())
-
-    return Judged(proof, agrees(proof, names, equal), f"{one.text(shape)} {other.text(shape)}")
-
-
-def formula(random: Random, rank: int, factors: tuple[str, ...]) -> str:
-    terms = []
-    for _ in range(random.randint(1, 4)):
-        d, n = f"d{random.randrange(rank)}", random.choice((2, 3, 4, 8))
-        atom = random.choice((d, d, f"({d}//{n})", f"({d}%{n})", f"(({d} + d0)//{n})",
-                              f"(({d}%{2 * n})//{n})"))  # fmt: skip
-        terms.append(f"{random.choice(factors)}*{atom}")
-    return " + ".join(terms)
-
-
-def values(text: str, shape: tuple[int, ...], sizes: Mapping[str, int]) -> np.ndarray:
-    names = {f"d{k}": x for k, x in enumerate(np.indices(shape))} | dict(sizes)
-    found = eval(text, {}, names)  # what this module wrote itself
-    return np.broadcast_to(found, shape).reshape(-1)
-
-
-def truth_of(offsets: np.ndarray, size: int) -> dict[str, bool]:
-    injective = len(np.unique(offsets)) == len(offsets)
-    inside = bool(((offsets >= 0) & (offsets < size)).all())
-    surjective = inside and len(np.unique(offsets)) == size
-    return {"injective": injective, "surjective": surjective, "bijective": injective and surjective}
-
-
-QUESTIONS = (ml.is_injective, ml.is_surjective, ml.is_bijective)
-
-
-def of_a_formula(random: Random) -> Judged:
-    shape = shape_of(random, random.choice((1, 2, 2, 3)))
-    if random.random() < 0.4:
-        layout = layout_of(random, len(shape))
-        m = ml.index_map(layout.text(shape))
-        text, size = str(m.form), m.size
-    else:
-        text = formula(random, len(shape), ("1", "2", "3", "4", "8", "12", "24"))
-        size = random.choice((prod(shape), int(values(text, shape, {}).max()) + 1))
-    proof = random.choice(QUESTIONS)(ml.from_sympy({"shape": shape, "size": size}, text))
-    right = proof.holds is truth_of(values(text, shape, {}), size)[proof.claim]
-    return Judged(proof, right, f"{shape} {size} {text}")
-
-
-def of_a_formula_of_names(random: Random) -> Judged:
-    rank = random.choice((1, 2, 2))
-    shape, names = named(random, rank)
-    factors = ("1", "2", "4", *names, *(f"2*{name}" for name in names))
-    text = formula(random, rank, factors)
-    if random.random() < 0.5 and rank == 2:
-        text = random.choice((f"({shape[1]})*d0 + d1", f"({shape[0]})*d1 + d0"))
-    full = "*".join(map(str, shape))
-    size = random.choice((full, full, full, f"2*{full}", names[0], f"{names[0]}+1"))
-    proof = random.choice(QUESTIONS)(ml.from_sympy({"shape": shape, "size": size}, text))
-
-    def holds(sizes: dict[str, int]) -> bool:
-        there = at(shape, sizes)
-        return truth_of(values(text, there, sizes), eval(size, {}, dict(sizes)))[proof.claim]
-
-    return Judged(proof, agrees(proof, names, holds), f"{shape} {size} {text}")
-
-
-KINDS: tuple[tuple[Callable[[Random], Judged], int], ...] = (
-    (of_a_layout, 4), (of_a_pair, 4), (of_a_bitcast, 3), (of_a_formula, 4),
-    (of_names, 2), (of_a_pair_of_names, 2), (of_a_formula_of_names, 1),
-)  # fmt: skip
-
-
-def ask(seed: int, number: int) -> tuple[str, Judged]:
-    """Ask a question by its number."""
+def ask(seed: int, number: int, share_of_names: float = 0.06) -> list[Judged]:
+    """Ask question ``number`` of a seed; with names, it takes ten times as long."""
     random = Random(f"{seed} {number}")
-    kinds, weights = zip(*KINDS, strict=True)
-    (kind,) = random.choices(kinds, weights)
-    return kind.__name__, kind(random)
+    named, other = random.random() < share_of_names, random.random()
+    if other < 0.04:
+        return [*(of_a_bank(random) if named else of_a_bitcast(random))]
+    families = [f for f in FAMILIES if not (named and f in WITHOUT_NAMES)]
+    (family,) = random.choices(families, [FAMILIES[f] for f in families])
+    return [*of_a_family(random, family, named)]
 
 
 class Table:
-    """Counts of each kind, and one line for each question to look at; kept in a JSON file."""
+    """Counts of each kind, and one line for each verdict to look at; kept in a JSON file."""
 
-    def __init__(self, seed: int, start: int, file: Path | None) -> None:
-        self.file = file
+    def __init__(self, seed: int, start: int, file: Path | None, share: float = 0.06) -> None:
+        self.file, self.share = file, share
         self.found: dict[str, Any] = {"seed": seed, "start": start, "next": start, "lines": []}
-        self.found |= {"seconds": 0.0, "slowest": 0.0, "peak_mb": 0, "kinds": {}}
+        self.found |= {"seconds": 0.0, "slowest": 0.0, "peak_mb": 0, "kinds": {}, "why": {}}
+        self.found |= {"conditions": 0, "points": 0}
         if file and file.exists():
             self.found = json.loads(file.read_text(encoding="utf-8"))
+
+    @property
+    def count(self) -> int:
+        """The verdicts so far."""
+        return sum(sum(counts.values()) for counts in self.found["kinds"].values())
 
     def ask_next(self) -> None:
         """Ask the next question; a wrong, slow or failing one becomes a line that repeats it."""
         seed, number = self.found["seed"], self.found["next"]
         began = process_time()
-        kind, state, text = "crashed", "wrong", ""
-        try:
-            kind, judged = ask(seed, number)
-            text = f"{judged.text}: {judged.proof}"
-            holds = judged.proof.holds
-            state = "undecided" if holds is None else "right" if judged.right else "wrong"
-        except Exception as error:
-            text = repr(error)
+        judged = ask(seed, number, self.share)
         took = process_time() - began
-        for name, seen in (("WRONG", state == "wrong"), ("SLOW", took > SLOW)):
-            if seen:
-                line = f"{name} --seed {seed} --start {number} --count 1: {text}"
-                self.found["lines"].append(line)
-                print(line, flush=True)  # noqa: T201
-        counts = self.found["kinds"].setdefault(kind, {"right": 0, "undecided": 0, "wrong": 0})
-        counts[state] += 1
+        repeat = f"--seed {seed} --start {number} --count 1 --share {self.share}"
+        lines = [f"WRONG {repeat}: {x.text}" for x in judged if x.state == "wrong"]
+        if took > SLOW:
+            lines.append(f"SLOW {repeat}: {took:.1f} s, {judged[0].text}")
+        for line in lines:
+            self.found["lines"].append(line)
+            print(line, flush=True)  # noqa: T201
+        for kind, state, text, has_condition, points in judged:
+            zero = {"right": 0, "undecided": 0, "refused": 0, "wrong": 0}
+            self.found["kinds"].setdefault(kind, zero)[state] += 1
+            if has_condition:
+                self.found["conditions"] += 1
+                self.found["points"] += points
+            if state in ("undecided", "refused"):
+                words = re.sub(r"[^:]*: |\d+|\b[a-zA-Z]\d?\b|[^a-zA-Z ]", " ", text.split("): ")[-1])
+                why = f"{state}: {' '.join(words.split()[:7])}"
+                self.found["why"][why] = self.found["why"].get(why, 0) + 1
         self.found["next"] += 1
         self.found["seconds"] = round(self.found["seconds"] + took, 3)
         self.found["slowest"] = round(max(self.found["slowest"], took), 3)
@@ -317,27 +427,49 @@ class Table:
             beside.replace(self.file)
 
     def show(self) -> None:
-        print(f"{'':24} {'right':>8} {'undecided':>9} {'wrong':>8}")  # noqa: T201
+        states = ("right", "undecided", "refused", "wrong")
+        print(f"{'':24}" + "".join(f"{state:>10}" for state in states))  # noqa: T201
+        total = Counter[str]()
         for kind, counts in sorted(self.found["kinds"].items()):
-            right, undecided, wrong = counts.values()
-            print(f"{kind:24} {right:8} {undecided:9} {wrong:8}")  # noqa: T201
-        words = "{seconds} s of processor time, slowest {slowest} s, peak {peak_mb} MB"
+            total.update(counts)
+            print(f"{kind:24}" + "".join(f"{counts[s]:10}" for s in states))  # noqa: T201
+        print(f"{'all':24}" + "".join(f"{total[s]:10}" for s in states))  # noqa: T201
+        for why, count in Counter(self.found["why"]).most_common(12):
+            print(f"{count:8} {why}")  # noqa: T201
+        words = "seed {seed}, {conditions} conditions at {points} points, "
+        words += "{seconds} s of processor time, slowest {slowest} s, peak {peak_mb} MB"
         print(words.format(**self.found))  # noqa: T201
+        wrong = [line for line in self.found["lines"] if line.startswith("WRONG")]
+        if wrong:
+            print(f"smallest: {min(wrong, key=len)}")  # noqa: T201
 
 
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--start", type=int, default=0)
-    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--count", type=int, help="questions")
+    parser.add_argument("--verdicts", type=int, help="ask until there are so many verdicts")
+    parser.add_argument("--conditions", type=int, help="ask about names until so many conditions")
+    parser.add_argument("--share", type=float, help="of questions about sizes by name")
     parser.add_argument("--table", type=Path, help="a file to write to, and to go on from")
     given = parser.parse_args()
-    table = Table(given.seed, given.start, given.table)
+    share = given.share if given.share is not None else 1.0 if given.conditions else 0.06
+    table = Table(given.seed, given.start, given.table, share)
     ask(given.seed, table.found["next"])  # loads what loads on first use
-    for left in reversed(range(given.count)):
+    asked = 0
+
+    def is_done() -> bool:
+        if given.conditions:
+            return bool(table.found["conditions"] >= given.conditions)
+        return table.count >= given.verdicts if given.verdicts else asked >= (given.count or 1000)
+
+    while not is_done():
         table.ask_next()
-        if left % WRITE_EVERY == 0:
+        asked += 1
+        if asked % WRITE_EVERY == 0:
             table.write()
+    table.write()
     table.show()
     return int(any(counts["wrong"] for counts in table.found["kinds"].values()))
 
