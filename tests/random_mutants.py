@@ -86,8 +86,8 @@ def variants(node: ast.AST) -> Iterator[ast.AST]:
             yield changed(value=value + 1)
             if value > 0:
                 yield changed(value=value - 1)
-        case ast.BinOp(op=op) | ast.AugAssign(op=op) | ast.BoolOp(op=op):
-            yield from (changed(op=kind()) for kind in OPERATORS.get(type(op), ()))
+        case ast.BinOp(op=one) | ast.AugAssign(op=one) | ast.BoolOp(op=one):
+            yield from (changed(op=kind()) for kind in OPERATORS.get(type(one), ()))
         case ast.Compare(ops=ops):
             for k, op in enumerate(ops):
                 for kind in OPERATORS[type(op)]:
@@ -97,8 +97,8 @@ def variants(node: ast.AST) -> Iterator[ast.AST]:
         case ast.Call(func=ast.Name(id=name)) if name in NAMES:
             yield changed(func=ast.Name(NAMES[name]))
         case ast.Call(keywords=[_, *_] as keywords):
-            for k, one in enumerate(keywords):
-                if one.arg not in (None, "strict"):
+            for k, word in enumerate(keywords):
+                if word.arg not in (None, "strict"):
                     yield changed(keywords=[*keywords[:k], *keywords[k + 1 :]])
         case ast.IfExp(body=body, orelse=orelse):
             yield from (body, orelse)
@@ -135,19 +135,15 @@ def mutants(module: str, source: str) -> list[tuple[Mutant, str]]:
         if id(node) in hidden:
             continue
         for other in variants(node):
-            begin = starts[node.lineno - 1] + node.col_offset  # type: ignore[attr-defined]
-            end = starts[node.end_lineno - 1] + node.end_col_offset  # type: ignore[attr-defined]
+            place: Any = node
+            begin = starts[place.lineno - 1] + place.col_offset
+            end = starts[place.end_lineno - 1] + place.end_col_offset
             text = ast.unparse(other)
             put = text if isinstance(node, ast.Constant | ast.AugAssign) else f"({text})"
             whole = (data[:begin] + put.encode() + data[end:]).decode()
-            line = node.lineno  # type: ignore[attr-defined]
-            old, new = (_context(x.splitlines(), line) for x in (source, whole))
-            found.append((Mutant(module, line, old, new), whole))
+            old, new = (x.splitlines()[place.lineno - 1].strip() for x in (source, whole))
+            found.append((Mutant(module, place.lineno, old, new), whole))
     return found
-
-
-def _context(lines: list[str], line: int) -> str:
-    return lines[line - 1].strip()
 
 
 @cache
@@ -247,8 +243,8 @@ def judge(mutant: Mutant, source: str, seconds: int) -> str:
     target, sound = COPY / "morello_layouts" / mutant.module, (PACKAGE / mutant.module).read_text()
     own, others = tests_of(mutant.module), tests_of_importers(mutant.module)
     words = "killed by its room"
-    for tests in (own, *([x] for x in others)):
-        tests = [x for x in tests if not x.startswith("tests/") or is_sound(x, seconds)]
+    for every in (own, *([x] for x in others)):
+        tests = [x for x in every if not x.startswith("tests/") or is_sound(x, seconds)]
         target.write_text(source, encoding="utf-8")
         try:
             found = run_tests(tests, seconds)

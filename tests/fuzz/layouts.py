@@ -50,10 +50,15 @@ class Drawn(NamedTuple):
     def text(self) -> str:
         return f"{self.source!r} at {self.shape}"
 
+    def given(self) -> Any:
+        """Return the layout as a user gives it."""
+        return self.source if isinstance(self.source, str) else ml.from_sympy(*self.source)
+
     def map(self) -> Any:
+        """Return the map of the layout, or of the formula."""
         if isinstance(self.source, str):
             return ml.index_map(self.source, self.shape)
-        return ml.from_sympy(*self.source)
+        return self.given()
 
 
 def at(shape: Sequence[Any], sizes: Sizes) -> tuple[int, ...]:
@@ -91,10 +96,10 @@ class Tiled(NamedTuple):
         order = ",".join(map(str, self.order))
         return f"f32[{','.join(map(str, shape))}]{{{order}{':T' + tiles if tiles else ''}}}"
 
-    def buffer(self, shape: tuple[int, ...], sizes: Sizes = {}) -> Places:
+    def buffer(self, shape: tuple[int, ...], sizes: Sizes | None = None) -> Places:
         """The row-major index of the element in each slot, -1 for padding."""
         held = np.arange(prod(shape)).reshape(shape).transpose(self.order[::-1])
-        for tile in (at(tile, sizes) for tile in self.tiles):
+        for tile in (at(tile, sizes or {}) for tile in self.tiles):
             if held.ndim < len(tile):
                 held = held.reshape((1,) * (len(tile) - held.ndim) + held.shape)
             keep = held.ndim - len(tile)
@@ -213,7 +218,7 @@ def nested(random: Random, named: bool) -> tuple[Drawn, Drawn]:
     shape: tuple[Any, ...] = tuple(prod(n for n, _ in mode) for mode in modes)
     swizzle = None if named else random.choice((None, (1, 0, 1), (2, 0, 2), (1, 1, 2), (2, 1, 3)))
     if named:
-        modes[-1], shape = [("M", modes[-1][0][1])], (*shape[:-1], "M")  # type: ignore[list-item]
+        modes[-1], shape = [("M", modes[-1][0][1])], (*shape[:-1], "M")
 
     def places(sizes: Sizes) -> tuple[Places, int | None]:
         there = at(shape, sizes)
@@ -263,10 +268,8 @@ class Blocked(NamedTuple):
     def drawn(self, random: Random, shape: tuple[Any, ...]) -> Drawn:
         """Return the layout in a notation that can say it."""
         every = {"onednn": self.onednn(), "tiles": self.pack(), "morello": self.morello()}
-        if len(shape) == 4 and all(a != b for (a, _), (b, _) in zip(self.blocks, self.blocks[1:],
-                                                                    strict=False)):  # fmt: skip
-            if self.order == (0, 1, 2, 3) and {d for d, _ in self.blocks} <= {1}:
-                every["tvm"] = "NCHW" + "".join(f"{n}c" for _, n in self.blocks)
+        if len(shape) == 4 and self.order == (0, 1, 2, 3) and [d for d, _ in self.blocks] == [1]:
+            every["tvm"] = f"NCHW{self.blocks[0][1]}c"
         wide = {d: prod(n for e, n in self.blocks if e == d) for d in self.order}
         whole = all(n % wide[d] == 0 for d, n in enumerate(shape) if isinstance(n, int))
         kinds = [k for k, text in every.items() if text and (whole or k != "morello")]
@@ -319,9 +322,11 @@ def blocked(random: Random, named: bool) -> tuple[Drawn, Drawn]:
 def named_format(random: Random, named: bool) -> tuple[Drawn, Drawn]:
     """Arm's NHCWB16 and the scales of block-scaled matrices, odd sizes too."""
     if random.random() < 0.5:
-        shape = tuple(random.choice((1, 2, 3, 5)) for _ in range(3)) + (random.choice((7, 16, 20)),)
-        if named:
-            shape = ("N", *shape[1:])
+        shape: tuple[Any, ...] = (
+            "N" if named else random.choice((1, 2)),
+            *(random.choice((1, 2, 3, 5)) for _ in range(2)),
+            random.choice((7, 16, 20)),
+        )
         form, text = Blocked((0, 1, 3, 2), ((3, 16),)), "NHCWB16"
         found = Drawn(text, shape, lambda s: form.offsets(at(shape, s)), names_of(shape))
         return found, found
@@ -369,7 +374,7 @@ def einops(random: Random, named: bool) -> tuple[Drawn, Drawn]:
 
         def places(sizes: Sizes) -> tuple[Places, int]:
             there = at(shape, sizes)
-            x, offsets, step = np.indices(there, sparse=True), np.int64(0), 1
+            x, offsets, step = np.indices(there, sparse=True), np.zeros((), np.int64), 1
             for dim, _, p, is_high in reversed(order):
                 offsets = offsets + (x[dim] // p if is_high else x[dim] % p) * step
                 step *= there[dim] // p if is_high else p
@@ -380,17 +385,17 @@ def einops(random: Random, named: bool) -> tuple[Drawn, Drawn]:
     return one(), one()
 
 
-def bits(random: Random, named: bool) -> tuple[Drawn, Drawn]:
+def bits(random: Random, _: bool) -> tuple[Drawn, Drawn]:
     """Triton's bases: places whose bits are exclusive ors of coordinates, replicas among them."""
     counts = (random.randint(1, 3), random.randint(1, 3))
     shape = (1 << counts[0], 1 << counts[1])
     vectors = [(1 << k, 0) for k in range(counts[0])] + [(0, 1 << k) for k in range(counts[1])]
     random.shuffle(vectors)
-    for _ in range(random.randint(0, 3)):  # keeps them independent
+    for _times in range(random.randint(0, 3)):  # keeps them independent
         i, j = random.sample(range(len(vectors)), 2)
         vectors[i] = (vectors[i][0] ^ vectors[j][0], vectors[i][1] ^ vectors[j][1])
     replicas = random.choice((0, 0, 1))
-    for _ in range(replicas):
+    for _times in range(replicas):
         vectors.insert(random.randint(0, len(vectors)), (0, 0))
     in_registers = bool(replicas) or random.random() < 0.5
     cut = random.randint(0, len(vectors)) if in_registers else len(vectors)
@@ -399,7 +404,7 @@ def bits(random: Random, named: bool) -> tuple[Drawn, Drawn]:
     if in_registers:
         text = f"#ttg.linear<{{register = {low}, lane = {high}, warp = [], block = []}}>"
 
-    def places(_: Sizes) -> tuple[Places, int]:
+    def places(_sizes: Sizes) -> tuple[Places, int]:
         slots = np.arange(1 << len(vectors))
         there = [np.zeros_like(slots), np.zeros_like(slots)]
         for bit, vector in enumerate(vectors):
@@ -454,7 +459,9 @@ def boxes(random: Random, named: bool) -> tuple[Drawn, Drawn]:
     floor, mod = ("//", "%") if random.random() < 0.5 else ("floordiv", "mod")
     outer = [f"d{d} {floor} {cut[d]}" if d in cut else f"d{d}" for d in form.order]
     results = ", ".join([*outer, *(f"d{d} {mod} {n}" for d, n in form.blocks)])
-    text = f"lambda d0, d1: ({results})" if floor == "//" else f"affine_map<(d0, d1) -> ({results})>"
+    text = (
+        f"lambda d0, d1: ({results})" if floor == "//" else f"affine_map<(d0, d1) -> ({results})>"
+    )
     found = Drawn(text, shape, lambda s: form.offsets(at(shape, s)), names_of(shape))
     return found, found
 
@@ -519,7 +526,7 @@ def formulas(random: Random, named: bool) -> tuple[Drawn, Drawn]:
 
 
 FAMILIES: dict[Callable[[Random, bool], tuple[Drawn, Drawn]], int] = {
-    tiled: 6, linear: 5, nested: 2, blocked: 4, named_format: 1, einops: 2, bits: 2, sharded: 2,
+    tiled: 4, linear: 6, nested: 1, blocked: 3, named_format: 1, einops: 2, bits: 3, sharded: 3,
     boxes: 1, formulas: 6,
 }  # fmt: skip
 """The families and how often they are drawn."""
