@@ -1,0 +1,292 @@
+"""Fresh random questions for real systems, whose answers judge ours.
+
+    python tests/benchmarks/real_systems.py --seed 1 --count 1000
+
+Each system that is installed (``pip install triton nvidia-cutlass apache-tvm iree-base-compiler
+iree-base-runtime onednn tbb einops jax``, and g++ for CuTe's C++) is asked where the elements of
+random layouts lie; the others are left out with their reason. Prints for each system how many
+answers were right, wrong and refused, and a line for each that differs: its seed and number repeat
+it. Returns 1 if one differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import ctypes
+import os
+import re
+import subprocess
+import sys
+import traceback
+from ast import literal_eval
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import cache
+from math import prod
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
+os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=12")
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+import numpy as np  # noqa: E402
+from convert_peers import READERS  # noqa: E402
+
+import morello_layouts as ml  # noqa: E402
+from tests.fuzz import layouts  # noqa: E402
+from tests.fuzz.layouts import Drawn  # noqa: E402
+
+Shape = tuple[int, ...]
+Question = tuple[str, Shape]
+
+
+def offsets_of(text: str, shape: Shape) -> Any:
+    """Return our offset of each element."""
+    return np.broadcast_to(ml.index_map(text, shape)(*np.indices(shape, sparse=True)), shape)
+
+
+def texts(family: Any, wanted: Callable[[str], bool], random: Random, count: int) -> list[Question]:
+    """Return random layouts of a family that a system can read."""
+    found: list[Question] = []
+    while len(found) < count:
+        drawn: Drawn = family(random, False)[0]
+        if isinstance(drawn.source, str) and wanted(drawn.source) and prod(drawn.shape) <= 2000:
+            found.append((drawn.source, drawn.shape))
+    return found
+
+
+def asked_one_by_one(reader: str, family: Any, wanted: Callable[[str], bool]) -> Any:
+    """Return a system that says of one text after the other whether its offsets are ours."""
+
+    def ask(random: Random, count: int) -> Iterator[tuple[str, bool]]:
+        package, reads = READERS[reader]
+        __import__({"apache-tvm": "tvm", "iree-base-compiler": "iree.compiler",
+                    "iree-base-runtime": "iree.runtime"}.get(package, package))  # fmt: skip
+        for text, shape in texts(family, wanted, random, count):
+            yield f"{text} at {shape}", reads(text, shape, offsets_of(text, shape))
+
+    return ask
+
+
+def cute(random: Random, count: int) -> Iterator[tuple[str, bool]]:
+    """CuTe's C++: all offsets of nested layouts, swizzled too, compiled as one program."""
+    import cutlass_library
+
+    include = Path(cutlass_library.__file__).parent / "source" / "include"
+    if not include.exists():
+        raise ImportError("nvidia-cutlass without its headers")
+    asked = texts(layouts.nested, lambda _: True, random, count)
+    lines = []
+    for text, _ in asked:
+        swizzle, _, plain = text.rpartition(" o 0 o ")
+        sizes, strides = (x.replace("(", "make_tuple(") for x in plain.split(":"))
+        made = f"make_layout({sizes}, {strides})"
+        lines.append(f"show(composition({swizzle.replace('Sw', 'Swizzle')}{{}}, Int<0>{{}}, {made}));"
+                     if swizzle else f"show({made});")  # fmt: skip
+    source = "\n".join([
+        "#include <cute/layout.hpp>", "#include <cute/swizzle_layout.hpp>", "#include <cstdio>",
+        "using namespace cute;",
+        "template <class L> void show(L const& l) {",
+        '  for (int i = 0; i < size(l); ++i) printf("%d ", int(l(i)));', '  printf("\\n"); }',
+        *(f"void f{k}() {{ {' '.join(lines[k:k + 50])} }}" for k in range(0, count, 50)),
+        f"int main() {{ {' '.join(f'f{k}();' for k in range(0, count, 50))} }}",
+    ])  # fmt: skip
+    with TemporaryDirectory() as folder:
+        file = Path(folder, "ask.cpp")
+        file.write_text(source, "utf-8")
+        command = ["g++", "-std=c++17", "-O0", "-w", f"-I{include}", str(file), "-o", f"{folder}/ask"]
+        subprocess.run(command, check=True, capture_output=True)
+        shown = subprocess.run([f"{folder}/ask"], check=True, capture_output=True, text=True).stdout
+    for (text, shape), line in zip(asked, shown.splitlines(), strict=True):
+        found = np.array(line.split(), np.int64).reshape(shape, order="F")
+        yield f"{text} at {shape}", bool((found == offsets_of(text, shape)).all())
+
+
+@cache
+def onednn_library() -> tuple[Any, dict[str, int]]:
+    """Return oneDNN's C library and its tags by name."""
+    folder = Path(sys.prefix, "lib")
+    for name in ("libtbb.so.12", "libdnnl.so.3"):
+        try:
+            library = ctypes.CDLL(str(folder / name), ctypes.RTLD_GLOBAL)
+        except OSError as error:
+            raise ImportError(str(error)) from None
+    library.dnnl_fmt_tag2str.restype = ctypes.c_char_p
+    return library, {library.dnnl_fmt_tag2str(k).decode(): k for k in range(1500)}
+
+
+def onednn(random: Random, count: int) -> Iterator[tuple[str, bool]]:
+    """oneDNN: padded dimensions, strides and inner blocks of its memory descriptors."""
+    library, tags = onednn_library()
+    numbers = ctypes.c_int64 * 12
+    asked = texts(layouts.blocked, lambda text: text.isalnum() and text in tags, random, count)
+    for text, shape in asked:
+        handle = ctypes.c_void_p()
+        sizes = numbers(*shape)
+        made = library.dnnl_memory_desc_create_with_tag(
+            ctypes.byref(handle), len(shape), sizes, 3, tags[text]  # 3 is f32
+        )
+        if made:
+            continue
+
+        def query(what: int, handle: Any = handle) -> list[int]:
+            found = ctypes.POINTER(ctypes.c_int64)()
+            library.dnnl_memory_desc_query(handle, what, ctypes.byref(found))
+            return found[:12] if found else [0] * 12
+
+        strides, one = query(STRIDES), ctypes.c_int()
+        library.dnnl_memory_desc_query(handle, INNER_BLOCKS_COUNT, ctypes.byref(one))
+        blocks, dims = query(INNER_BLOCKS)[: one.value], query(INNER_DIMS)[: one.value]
+        library.dnnl_memory_desc_get_size.restype = ctypes.c_size_t
+        size = library.dnnl_memory_desc_get_size(handle) // 4
+        library.dnnl_memory_desc_destroy(handle)
+        rest, found, step = [*np.indices(shape)], 0, 1
+        for n, dim in zip(reversed(blocks), reversed(dims), strict=True):
+            found, rest[dim], step = found + rest[dim] % n * step, rest[dim] // n, step * n
+        found = found + sum(x * s for x, s in zip(rest, strides, strict=False))
+        m = ml.index_map(text, shape)
+        yield f"{text} at {shape}", bool((found == offsets_of(text, shape)).all()) and m.size == size
+
+
+STRIDES, INNER_BLOCKS_COUNT, INNER_BLOCKS, INNER_DIMS = 68, 71, 72, 73
+"""``dnnl_query_strides``, ``_inner_nblks_s32``, ``_inner_blks`` and ``_inner_idxs``: the numbers of
+``dnnl_query_t`` in ``dnnl_types.h`` of oneDNN 3."""
+
+
+def power(random: Random, most: int) -> int:
+    return 1 << random.randint(0, most)
+
+
+def triton(random: Random, count: int) -> Iterator[tuple[str, bool]]:
+    """Triton: the bases of random encodings of registers and of shared memory."""
+    from triton._C.libtriton import gluon_ir, ir
+
+    context = ir.context()
+    ir.load_dialects(context)
+    builder = gluon_ir.GluonOpBuilder(context)
+    for _ in range(count):
+        shape = (power(random, 7), power(random, 7))
+        order = random.sample((0, 1), 2)
+        kind = random.choice(("blocked", "swizzled_shared", "slice", "mma", "dot"))
+        words, system = encoding(kind, random, builder, shape, order)
+        if kind == "slice":
+            shape = shape[:1]
+        text = f"tensor<{'x'.join(map(str, shape))}xf32, {words}>"
+        if kind == "swizzled_shared":
+            text = f"!ttg.memdesc<{'x'.join(map(str, shape))}xf32, {words}, #ttg.shared_memory>"
+        answer = builder.to_linear_layout(system, list(shape))
+        found = {
+            "offset": getattr(answer, "offset_bases", []), "register": getattr(answer, "reg_bases", []),
+            "lane": getattr(answer, "lane_bases", []), "warp": getattr(answer, "warp_bases", []),
+        }  # fmt: skip
+        layout: Any = ml.parse(text)
+        ours = {k: [[*v] for v in vs] for k, vs in layout.bases(layout.sizes).items()}
+        system_bases = {k: [[*v] for v in vs] for k, vs in found.items() if vs}
+        yield text, {k: v for k, v in ours.items() if v} == system_bases
+
+
+def encoding(kind: str, random: Random, builder: Any, shape: Shape, order: list[int]) -> Any:
+    """Return a random encoding as text and as Triton's attribute."""
+    if kind == "swizzled_shared":
+        vec, phase, most = power(random, 3), power(random, 2), power(random, 3)
+        text = f"vec = {vec}, perPhase = {phase}, maxPhase = {most}, order = {order}"
+        return (f"#ttg.swizzled_shared<{{{text}}}>",
+                builder.get_swizzled_shared_layout(vec, phase, most, order, []))  # fmt: skip
+    if kind in ("mma", "dot"):
+        warps = [power(random, 2), power(random, 1)]
+        text = f"#ttg.nvidia_mma<{{versionMajor = 2, versionMinor = 0, warpsPerCTA = {warps}, "
+        text += "instrShape = [16, 8]}>"
+        made = builder.get_mma_layout([2, 0], warps, [], [16, 8])
+        if kind == "mma":
+            return text, made
+        operand, width = random.choice((0, 1)), random.choice((1, 2, 4))
+        text = f"#ttg.dot_op<{{opIdx = {operand}, parent = {text}, kWidth = {width}}}>"
+        return text, builder.get_dot_operand_layout(operand, made, width)
+    threads = random.randint(0, 5)
+    parts = ([power(random, 2), power(random, 2)], [1 << threads, 32 >> threads],
+             [power(random, 2), power(random, 1)], order)  # fmt: skip
+    names = ("sizePerThread", "threadsPerWarp", "warpsPerCTA", "order")
+    inner = ", ".join(f"{name} = {part}" for name, part in zip(names, parts, strict=True))
+    text, made = f"#ttg.blocked<{{{inner}}}>", builder.get_blocked_layout(*parts, [])
+    if kind == "slice":
+        text, made = f"#ttg.slice<{{dim = 1, parent = {text}}}>", builder.get_slice_layout(1, made)
+    return text, made
+
+
+def jax(random: Random, count: int) -> Iterator[tuple[str, bool]]:
+    """JAX: the slices that each device holds of an array that its mesh divides."""
+    import jax as system
+    from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+    left = count
+    while left:
+        drawn = layouts.sharded(random, False)[0]
+        mesh_text, spec_text = re.findall(r"mesh=(\{.*?\}), spec=P\((.*)\)", drawn.source)[0]
+        mesh, spec = literal_eval(mesh_text), literal_eval(f"({spec_text},)")
+        parts = [mesh[axis] if axis else 1 for axis in spec]
+        if any(n % part for n, part in zip(drawn.shape, parts, strict=True)):
+            continue  # JAX takes even parts alone
+        left -= 1
+        devices = np.array(system.devices()[: prod(mesh.values())]).reshape(*mesh.values())
+        sharding = NamedSharding(Mesh(devices, tuple(mesh)), PartitionSpec(*spec))
+        slices = sharding.devices_indices_map(drawn.shape)
+        m, size = ml.index_map(drawn.source), prod(drawn.shape) // prod(parts)
+        index = np.arange(prod(drawn.shape)).reshape(drawn.shape)
+        held = {d.id: index[at].reshape(-1) for d, at in slices.items()}
+        ours: dict[int, Any] = {d: np.full(size, -1) for d in held}
+        for k, at in enumerate(np.ndindex(*drawn.shape)):
+            for holder in m.place(*at).holders:
+                ours[holder["device"]][holder["offset"]] = k
+        yield drawn.text, all((held[d] == ours[d]).all() for d in held)
+
+
+SYSTEMS: dict[str, Callable[[Random, int], Iterator[tuple[str, bool]]]] = {
+    "triton": triton,
+    "cute": cute,
+    "tvm": asked_one_by_one("tvm", layouts.boxes, lambda text: text.startswith("lambda")),
+    "iree, affine maps": asked_one_by_one("mlir", layouts.boxes, lambda text: "floordiv" in text),
+    "iree, linalg.pack": asked_one_by_one("pack", layouts.blocked, lambda text: "tiles" in text),
+    "onednn": onednn,
+    "einops": asked_one_by_one("einops", layouts.einops, lambda _: True),
+    "jax": jax,
+}
+SHARE = {"iree, linalg.pack": 0.1}
+"""Parts of the count for systems that compile each question."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("systems", nargs="*", default=[*SYSTEMS])
+    given = parser.parse_args()
+    wrong = 0
+    for name in given.systems:
+        counts = Counter[str]()
+        try:
+            for number, (text, right) in enumerate(
+                SYSTEMS[name](Random(f"{given.seed} {name}"), int(given.count * SHARE.get(name, 1)))
+            ):
+                counts["right" if right else "wrong"] += 1
+                if not right:
+                    print(f"WRONG {name} --seed {given.seed} number {number}: {text}", flush=True)
+        except (ImportError, FileNotFoundError) as error:
+            print(f"{name}: left out, {error}", flush=True)
+            continue
+        except Exception:
+            counts["failed"] += 1
+            print(f"FAILED {name} --seed {given.seed} after {counts}", flush=True)
+            traceback.print_exc()
+        wrong += counts["wrong"] + counts["failed"]
+        with contextlib.suppress(ValueError):
+            print(f"{name}: {counts.total()} asked, {dict(counts)}", flush=True)
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
