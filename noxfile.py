@@ -74,6 +74,15 @@ def mutants(session: nox.Session) -> None:
 
 
 @nox.session
+def systems(session: nox.Session) -> None:
+    """Ask real systems fresh random questions; one that does not install is left out."""
+    session.install("-e", ".")
+    for name in group("systems"):
+        session.install(name, success_codes=[0, 1])
+    session.run("python", "tests/benchmarks/real_systems.py", *session.posargs)
+
+
+@nox.session
 def docs(session: nox.Session) -> None:
     """Build the site in build/html, or in the folder that follows ``--``; a warning is an error."""
     session.install(*group("docs"), "-e", ".")

@@ -22,6 +22,7 @@ from typing import Any, get_args
 import morello_layouts as ml
 from morello_layouts.codegen.targets import Target
 from tests.fuzz import banks, judgements, resharding
+from tests.fuzz.layouts import tiled_of
 from tests.support import fuzz_hlo, fuzz_simplify
 
 MOST_SECONDS = 1.0
@@ -41,7 +42,7 @@ def refused(act: Callable[..., Any], *given: Any, **more: Any) -> Any:
 def layouts(random: Random) -> tuple[str, tuple[Any, ...]]:
     """Return a random tiled layout and a shape, which may be large or have names."""
     rank = random.randint(1, 5)
-    layout = judgements.layout_of(random, rank)
+    layout = tiled_of(random, rank)
     shape = tuple(random.choice(SIZES) for _ in range(rank))
     return layout.text(shape), shape
 
