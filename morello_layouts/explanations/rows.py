@@ -13,7 +13,7 @@ from morello_layouts.api import draw
 from morello_layouts.api.arguments import Assuming, Shape
 from morello_layouts.api.layouts import LayoutLike, arrays_of, needs_shape, parsed
 from morello_layouts.description import BufferSizes, Description, amount, count
-from morello_layouts.errors import LayoutError
+from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.explanations.instruction import instruction_facts, instruction_in
 from morello_layouts.explanations.report import ArrayReport, Proofs
 from morello_layouts.expr.sizes import Int
@@ -82,8 +82,10 @@ def size_rows(report: ArrayReport) -> list[Row]:
     if sizes is None:
         if m is None or not m.recipe.names:
             return []
-        padding = m.unused
-        of_padding = "no padding" if padding == 0 else f"{padding} of padding"
+        try:
+            of_padding = "no padding" if m.unused == 0 else f"{m.unused} of padding"
+        except UnsupportedError:  # elements may share slots
+            of_padding = "it depends on the sizes how many hold an element"
         return _beside(m, [Row("slots", f"{m.recipe.size}, {of_padding}")])
     rows = [Row("elements", _elements(sizes))]
     if sizes.data_bytes is not None and sizes.reserved_bytes is not None:

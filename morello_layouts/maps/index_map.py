@@ -202,9 +202,11 @@ class IndexMap(Drawn):
         """
         values = checked_sizes(sizes, self.recipe.names, self.assumptions)
         fixed = {one.name: one.lo for one in self.assumptions if one.lo == one.hi}
+        # The pitch of a single row is a factor of 0: it is a size of the formula alone.
+        everywhere = {**dict.fromkeys(self.reference_form.sizes(), 1), **values}
         return IndexMap(
             self.recipe.at(values),
-            map_ints(self.reference_form, partial(evaluated, values=values)),
+            map_ints(self.reference_form, partial(evaluated, values=everywhere)),
             f"{self.source} at {', '.join(f'{n} = {v}' for n, v in sorted(values.items()))}",
             self.warnings,
             element_type=self.element_type,

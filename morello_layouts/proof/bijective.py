@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import wraps
 from itertools import islice
@@ -342,11 +343,13 @@ def _formula_is_injective(m: AffineMap, context: isl.Context) -> Proof:
     """Decide for a map without a recipe: by digits, by ranges and ISL, else at each element."""
     if len(m.forms) == 1 and m.form.terms and _is_mixed_radix(m.form, m.sizes):
         space = Space.of(m.sizes, context, parameters_of([Recipe(m.sizes)], m.assumptions))
-        # The digits decide; their strides do not matter.
-        digits = [value_of_form(AffineExpr(((atom, 1),), 0), space) for atom, _ in m.form.terms]
-        if relation([x.function for x in digits], space).is_injective():
-            reason = "the terms are digits of a mixed radix, and no two coordinates share them all"
-            return Proof(INJECTIVE, True, reason, decider=_DIGITS)
+        with suppress(NotAffineError):  # the digits decide; their strides do not matter
+            digits = [value_of_form(AffineExpr(((atom, 1),), 0), space) for atom, _ in m.form.terms]
+            if relation([x.function for x in digits], space).is_injective():
+                reason = (
+                    "the terms are digits of a mixed radix, and no two coordinates share them all"
+                )
+                return Proof(INJECTIVE, True, reason, decider=_DIGITS)
     if len(m.given) == 1 and _is_increasing(m):
         return Proof(INJECTIVE, True, "each offset is above the one before", decider=_DIGITS)
     if names_of(m):
@@ -357,7 +360,7 @@ def _formula_is_injective(m: AffineMap, context: isl.Context) -> Proof:
     try:
         context.set_max_operations(allowed // 32)  # looking at each element is quick
         return _flat_is_injective(m, context)
-    except isl.Error:  # the budget is spent
+    except (NotAffineError, isl.Error):  # ISL does not read it, or the budget is spent
         return _enumerated_is_injective(m)
     finally:
         context.set_max_operations(allowed)
@@ -454,7 +457,10 @@ def _is_mixed_radix(form: AffineExpr, shape: Sequence[Int]) -> bool:
     """Return whether each term's stride is above the range of all terms of smaller strides."""
     steps: list[tuple[Int, Int]] = []
     for atom, c in form.terms:
-        most = separable(AffineExpr(((atom, 1),), 0), shape).most
+        try:
+            most = separable(AffineExpr(((atom, 1),), 0), shape).most
+        except UnsupportedError:  # a sum of bits that carries
+            return False
         if most is None:
             return False
         steps.append((absolute(c), most))

@@ -13,7 +13,7 @@ from itertools import pairwise, zip_longest
 from math import prod
 from typing import Any, NamedTuple, TypeAlias
 
-from morello_layouts.errors import ShapeError
+from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr import AffineExpr, Digit, Var, canonicalize, coordinate_variables
 from morello_layouts.expr.affine import BitXor, floors_of
 from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient, evaluated, is_nonnegative
@@ -227,8 +227,12 @@ def recipe_of_coordinates(shape: Shape, forms: Sequence[AffineExpr], sizes: Shap
 def _end(form: AffineExpr, size: Int | None) -> Int:
     """Return the size of a buffer, or of an axis, after checking that a form stays inside."""
     lo, hi = form.interval
-    assert lo is not None
-    assert hi is not None
+    if lo is None or hi is None:
+        raise UnsupportedError(
+            f"{form}: expected known ends of its values, got {form.interval}",
+            "the size of a buffer is above all of them",
+            "give sizes that are numbers",
+        )
     if is_nonnegative(-1 - lo) or (size is not None and is_nonnegative(hi - size)):
         raise ShapeError(
             f"{form}: expected values from 0 to {'…' if size is None else size - 1}, "

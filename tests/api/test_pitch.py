@@ -78,3 +78,21 @@ def test_other_names_are_refused(domain: Any, text: str, what: str) -> None:
 def test_an_assumption_about_an_unknown_pitch() -> None:
     with pytest.raises(ml.ShapeError, match="an assumption is about pitch, which is not a size"):
         ml.index_map("strided<[ld, 1]>", ("M", "N"), assuming="pitch >= N")
+
+
+EXPLAINED = {"strided<[LD, 2]>": (1, "N"), "strided<[2, 1]>": ("M", "N"), "(M,N):(3,1)": None}
+
+
+@each_row("text", EXPLAINED)
+def test_what_has_an_index_map_has_an_explanation(text: str) -> None:
+    """The pitch of a single row is a name of the formula alone; slots may be shared."""
+    m = ml.index_map(text, EXPLAINED[text])
+    assert str(m.form) in str(ml.explain(text, EXPLAINED[text]))
+    for n in (1, 2, 5):
+        there = m.at(**dict.fromkeys(m.recipe.names, n))
+        rows, columns = there.shape
+        offsets = {there(i, j) for i in range(rows) for j in range(columns)}
+        assert ml.is_injective(there).holds is (len(offsets) == rows * columns)
+        assert ml.is_surjective(there).holds in (len(offsets) == there.size, None)
+    for ask in (ml.is_injective, ml.is_surjective, ml.is_bijective, ml.verify):
+        assert str(ask(m))

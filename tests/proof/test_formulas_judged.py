@@ -161,3 +161,42 @@ def test_an_array_without_elements_has_no_fault(text: str) -> None:
     m = ml.index_map(text, (0, 3))
     assert all(ask().holds for ask in questions(m))
     assert ml.agree(m, m).holds
+
+
+FEW: Any = {
+    "i ^ 2": {"i": 4},
+    "j ^ i": {"i": 2, "j": 5},
+    "5*(j%8) ^ j": {"i": 4, "j": 6},
+    "(i ^ j) + 3*i": {"i": 3, "j": 3},
+    "7*(i ^ 5) + (j ^ 3)": {"i": 6, "j": 5},
+}
+
+
+@each_row("text", FEW)
+def test_few_elements_are_counted_where_isl_does_not_read(text: str) -> None:
+    shape, python = FEW[text], compile(text, "", "eval")
+    offsets = [
+        eval(python, dict(zip(shape, at, strict=True)))
+        for at in product(*map(range, shape.values()))
+    ]
+    answer = ml.is_injective(ml.from_sympy(shape, text))
+    assert answer.holds is (len({*offsets}) == len(offsets))
+    size = max(offsets) + 1
+    numbered = text.replace("i", "d0").replace("j", "d1")
+    given = {"shape": tuple(shape.values()), "size": size}
+    onto = ml.is_bijective(ml.from_sympy(given, numbered))
+    assert onto.holds is (sorted(offsets) == [*range(size)])
+
+
+OPEN_ENDS = ["(3 - i)//4", "i//-2", "(j - i)//8", "(i//3 - i)//4", "j - (j//-2)//8", "i - (M*j)//2"]
+
+
+@each_row("text", OPEN_ENDS)
+def test_formulas_that_fall_without_a_known_end_have_a_verdict(text: str) -> None:
+    """A counterexample of the verdict collides by Python's own integers."""
+    answer = ml.is_injective(ml.from_sympy({"i": "M", "j": "N"}, text))
+    assert answer.holds is not True
+    if answer.holds is False:
+        sizes, pair = answer.counterexample.sizes, answer.counterexample.at
+        one, other = (eval(text, {**sizes, **dict(zip("ij", at, strict=True))}) for at in pair)
+        assert one == other
