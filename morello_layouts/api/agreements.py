@@ -196,5 +196,5 @@ def _relayout(sides: tuple[Access, Access], found: Any) -> AffineExpr:
 
     move = Relayout(*common_maps(*sides))
     if move.form.evaluate({"p": found.read, **found.sizes}) != found.written:
-        raise LayoutError("the relayout is wrong at the smallest difference")
+        raise LayoutError("the relayout is wrong at the first difference")
     return move.form

@@ -150,7 +150,7 @@ _ALL_WRITTEN: Final = "every slot that is read is written"
 def fits(access: Access) -> Proof:
     """Decide whether all that a side touches lies inside its allocation.
 
-    A counterexample is an :class:`Outside`, at symbolic sizes the smallest sizes that have one.
+    A counterexample is an :class:`Outside`; for symbolic sizes at some that have one.
     """
     answer = _fits(access)
     if answer.holds is not None or not access.map.recipe.names:

@@ -20,9 +20,10 @@ from morello_layouts.proof.verdict import Condition, Proof, SymbolicCounterexamp
 
 @dataclass(frozen=True, slots=True)
 class Difference(Displayed):
-    """The smallest element that two layouts place differently."""
+    """The first element, in row-major order, that two layouts place differently."""
 
-    #: the smallest symbolic sizes at which one differs, by name; empty for numbers.
+    #: symbolic sizes at which one differs, by name, as of a
+    #: :class:`~morello_layouts.proof.verdict.SymbolicCounterexample`; empty for numbers.
     sizes: Mapping[str, int]
     at: tuple[int, ...]  #: the coordinate of the first such element.
     written: int  #: its offset in elements as the producer writes it.
@@ -71,7 +72,7 @@ class Agreement(Displayed):
     #: the proof that each slot that is read was written. Its ``padding`` is the number of slots
     #: that are read and not written, its counterexample the first of them.
     definition: Proof
-    #: the smallest element that differs, at the smallest sizes; None if none does.
+    #: the first element that differs, for symbolic sizes at some that have one; None if none does.
     counterexample: Difference | None = None
     shapes: str = ""  #: how the shapes of both differ, in words; empty if they do not.
     #: finds the advice when it is asked for.
@@ -112,7 +113,7 @@ class Agreement(Displayed):
 
     @property
     def first_undefined(self) -> int | None:
-        """The first slot that is read and not written; for symbolic sizes at the smallest ones."""
+        """The first slot that is read and not written; for symbolic sizes at some that have one."""
         found = self.definition.counterexample
         first: int | None = found.at if isinstance(found, SymbolicCounterexample) else found
         return first

@@ -197,7 +197,7 @@ class SymbolicQuestion:
         return proof, SymbolicCounterexample(sizes, proof.counterexample, effect)
 
     def answer(self, proved: SizeSet, reason: str, undecided: isl.Set | None = None) -> Proof:
-        """Return the proof for all sizes, with the smallest sizes that fail."""
+        """Return the proof for all sizes, with the first sizes that are known to fail."""
         space = proved.space
         left = space.sizes.subtract(space.sizes)
         if undecided is not None:

@@ -68,13 +68,17 @@ NO_SIZES: Final = Condition("no sizes")
 
 @dataclass(frozen=True, slots=True)
 class SymbolicCounterexample(Displayed):
-    """The smallest symbolic sizes that have a counterexample, and the first one there.
+    """Symbolic sizes that have a counterexample, and the first one there.
+
+    Sizes are compared name by name, in the order of the shape. If the proof has a condition that
+    multiplies no sizes, these are the smallest sizes that fail; else small ones that were found,
+    and smaller ones may fail too.
 
     >>> print(SymbolicCounterexample({"M": 1, "N": 129}, (0, 128), "moves (0, 128)"))
     M = 1, N = 129 moves (0, 128)
     """
 
-    sizes: Mapping[str, int]  #: the smallest sizes, by name.
+    sizes: Mapping[str, int]  #: the sizes, by name.
     at: Any  #: the counterexample at these sizes, of the kind that a proof for numbers has.
     #: what happens at these sizes, as a verb and its object.
     effect: str = field(default="", compare=False)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from itertools import product
 from math import prod
 from typing import Any
 
@@ -447,3 +448,74 @@ def test_a_condition_is_about_the_symbols_that_were_given(assumed: dict[str, boo
         condition = ml.is_surjective(text, (sizes[0], sizes[1])).condition
         assert condition.expr.free_symbols == {*sizes}
         assert condition.expr.subs(dict(zip(sizes, (24, 128), strict=True))) == True  # noqa: E712
+
+
+def _pair(one: str, other: str, assuming: str | None = None) -> list[ml.IndexMap]:
+    return [ml.index_map(text, assuming=assuming) for text in (one, other)]
+
+
+# A claim, its maps, and an assumption: each answer has a condition that multiplies no sizes.
+SMALLEST: list[tuple[Any, list[ml.IndexMap]]] = [
+    (ml.are_equivalent, _pair("f32[M,N]{1,0:T(8,128)}", "f32[M,N]{1,0:T(2,128)}")),
+    (ml.are_equivalent, _pair("f32[M,N]{1,0:T(4,8)}", "f32[M,N]{1,0}")),
+    (ml.are_equivalent, _pair("f32[M,N]{0,1}", "f32[M,N]{1,0}")),
+    (ml.are_equivalent, _pair("f32[M,N]{0,1:T(2,4)}", "f32[M,N]{0,1:T(6,4)}")),
+    (ml.are_equivalent, _pair("f32[M,N,K]{2,1,0:T(2,4)}", "f32[M,N,K]{2,1,0}")),
+    (ml.agree, _pair("u8[M,N]{1,0}", "u8[M,N]{1,0:T(8,16)}")),
+    (ml.agree, _pair("u8[M,N]{1,0}", "u8[M,N]{0,1}", "N >= 3")),
+    (ml.is_injective, [ml.index_map("strided<[3, 1]>", ("M", "N"))]),
+    (ml.is_injective, [ml.index_map("strided<[1, 5]>", ("M", "N"))]),
+    (ml.is_surjective, [ml.index_map("f32[M,N]{1,0:T(3,2)}")]),
+    (ml.is_surjective, [ml.index_map("f32[M,N]{1,0:T(3,2)}", assuming="M % 3 == 0")]),
+    (ml.is_bijective, [ml.index_map("f32[M,N]{1,0:T(2,4)(2,1)}")]),
+]
+
+
+@each_row("ask, maps", SMALLEST)
+def test_counterexamples_are_the_smallest_by_enumeration(ask: Any, maps: list[ml.IndexMap]) -> None:
+    """No smaller sizes fail, name by name; at these, the coordinate is the first in row-major."""
+    answer = ask(*maps)
+    condition = answer.when if ask is ml.agree else answer.condition
+    assert condition is not None
+    assert condition.depends
+    found = answer.counterexample
+    names = [*found.sizes]
+    assert names == ["M", "N", "K"][: len(names)]
+    wanted = tuple(found.sizes.values())
+    ends = [wanted[0], *(20 if len(names) > 2 else 140 for _ in names[1:])]
+    for sizes in product(*(range(1, end + 1) for end in ends)):
+        there = dict(zip(names, sizes, strict=True))
+        if not all(one.holds_for(there[one.name]) for m in maps for one in m.assumptions):
+            continue
+        tables = [_offsets(m.at(**there)) for m in maps]
+        size, count = maps[0].at(**there).size, len(tables[0])
+        if len(maps) == 2:
+            wrong = np.flatnonzero(tables[0] != tables[1])
+        elif ask is ml.is_injective:
+            wrong = np.arange(count - len(np.unique(tables[0])))
+        else:
+            wrong = np.setdiff1d(np.arange(size), tables[0])
+        if sizes == wanted:
+            assert len(wrong)
+            if len(maps) == 2:
+                first = np.unravel_index(wrong[0], maps[0].at(**there).shape)
+                assert found.at == tuple(map(int, first))
+            elif ask is not ml.is_injective:
+                assert found.at == wrong[0]
+            return
+        assert not len(wrong), there
+    pytest.fail("the sizes were not reached")
+
+
+def _offsets(m: ml.IndexMap) -> Any:
+    return np.asarray(m(*np.indices(m.shape))).ravel()
+
+
+def test_what_is_not_the_smallest_is_not_called_so() -> None:
+    """At M = 1, N = 4 these differ too: without a condition the sizes are some that fail."""
+    pair = _pair("f32[M,N]{1,0:T(5,8)}", "f32[M,N]{1,0:T(2,*,3)}")
+    answer = ml.are_equivalent(*pair)
+    assert answer.condition is None
+    assert not ml.are_equivalent(*(m.at(**answer.counterexample.sizes) for m in pair)).holds
+    assert not ml.are_equivalent(*(m.at(M=1, N=4) for m in pair)).holds
+    assert "smallest" not in str(answer) + str(ml.agree(*pair))
