@@ -334,7 +334,15 @@ def _numbers(recipe: Recipe) -> dict[str, tuple[int, ...]]:
     """The bases of a recipe as row-major numbers of elements."""
     bases = bases_of_recipe(recipe)
     strange = {*recipe.axis_names} - {"register", *_THREADS}
-    if bases is None or "register" not in recipe.axis_names or strange:
+    has_axes = "register" in recipe.axis_names and not strange
+    if bases is None and has_axes:
+        raise UnsupportedError(
+            f"a layout of registers at {recipe.shape}: its places are not linear in their bits",
+            "elements move between registers by bits of lanes and registers: sizes are powers of "
+            "two, and each place holds an element",
+            "give a layout of registers such as #ttg.blocked<…>",
+        )
+    if bases is None or not has_axes:
         axes = listed([*recipe.axis_names]) or "memory"
         raise UnsupportedError(
             f"a layout of registers: expected axes lane and register, got {axes}",

@@ -11,6 +11,8 @@ Instruction Set Extensions Programming Reference, "Intel AMX".
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 Pair = tuple[int, int]
 
 
@@ -21,6 +23,11 @@ def ptx_matrix(rows: int, per: int, thread: int, i: int) -> Pair:
     word, element = divmod(i, per)
     row = warp * rows + group_id + 8 * (word % (rows // 8))
     return row, (word // (rows // 8) * 4 + thread_id_in_group) * per + element
+
+
+def quad_pair(formula: Callable[[int, int], Pair], lane: int, i: int) -> Pair | tuple[()]:
+    """An operand of m8n8k4: the first quad pair is lanes 0 to 3 and 16 to 19."""
+    return formula(lane % 4 + 4 * (lane // 16), i) if lane % 16 < 4 else ()
 
 
 def volta_row(thread: int, i: int) -> Pair:

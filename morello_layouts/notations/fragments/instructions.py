@@ -29,7 +29,9 @@ from morello_layouts.notations.fragments.operands import (
     tile,
     transposed_matrices,
     unblocked,
+    volta_columns,
     volta_f32,
+    volta_rows,
     wmma11_input,
     wmma11_output,
     wmma12_input,
@@ -134,8 +136,8 @@ def amd_instructions() -> Iterator[Instruction]:
 
 
 _VOLTA: Final = (
-    "the eight threads are lanes 0 to 3 and 16 to 19, a quad pair: thread t is lane "
-    "t % 4 + 16 * (t // 4); the three other quad pairs, 4 lanes on, hold operands of their own"
+    "the eight threads are lanes 0 to 3 and 16 to 19, a quad pair; the three other quad pairs, "
+    "4 lanes on, hold operands of their own"
 )
 _SHARED: Final = "shared memory: give its layout, for example Sw<3,4,3> o smem_ptr[16b](unset) o …"
 
@@ -192,17 +194,18 @@ def _mma(m: int, k: int, types: str, container: int = 0) -> dict[str, Operand]:
 
 def _volta(majors: str, d: str, c: str) -> dict[str, Operand]:
     """A, B, C and D of Volta's m8n8k4; B as n by k."""
+    row, column, f32 = (
+        partial(document.quad_pair, formula)
+        for formula in (document.volta_row, document.volta_column, document.volta_f32)
+    )
 
     def accumulator(name: str) -> Operand:
-        is_wide = name == "f32"
-        axes = volta_f32() if is_wide else lanes([(0, 1, 8)], [(1, 1, 8)])
-        formula = document.volta_f32 if is_wide else document.volta_row
-        return Operand(("m", "n"), (8, 8), name, axes, formula)
+        places = (volta_f32(), f32) if name == "f32" else (volta_rows(8), row)
+        return Operand(("m", "n"), (8, 8), name, *places)
 
     def factor(dim: str, major: str) -> Operand:
-        rows = lanes([(0, 1, 8)], [(1, 1, 4)]), document.volta_row
-        columns = lanes([(0, 4, 2), (1, 1, 4)], [(0, 1, 4)]), document.volta_column
-        return Operand((dim, "k"), (8, 4), "f16", *(rows if major == "k" else columns))
+        places = (volta_rows(4), row) if major == "k" else (volta_columns(), column)
+        return Operand((dim, "k"), (8, 4), "f16", *places)
 
     return {
         "A": factor("m", "k" if majors[0] == "t" else "m"),

@@ -13,21 +13,21 @@ from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.sizes import Int
 from morello_layouts.layout import ElementType, Layout
-from morello_layouts.recipe import Merge, Recipe, Replicate, Split, Step, Transpose
+from morello_layouts.recipe import Merge, Pad, Recipe, Replicate, Split, Step, Transpose
 
 
 class Digit(NamedTuple):
-    """A part of a coordinate: ``coordinate[dim] // unit % size``.
+    """A part of a coordinate: ``coordinate[dim] // unit % size``."""
 
-    Attributes:
-        dim: the dimension; None for holders of the same elements.
-        unit: the step of the coordinate for which the digit grows by one.
-        size: the number of its values.
-    """
+    dim: int | None  #: the dimension; None for holders of the same elements
+    unit: int  #: the step of the coordinate for which the digit grows by one
+    size: int  #: the number of its values
+    room: int = 0  #: places along its axis, if there are more than values
 
-    dim: int | None
-    unit: int
-    size: int
+    @property
+    def places(self) -> int:
+        """The number of places along its axis; those past its values hold nothing."""
+        return max(self.size, self.room)
 
 
 class Axis(NamedTuple):
@@ -39,13 +39,13 @@ class Axis(NamedTuple):
     @property
     def size(self) -> int:
         """The number of places along the axis."""
-        return prod(digit.size for digit in self.digits)
+        return prod(digit.places for digit in self.digits)
 
 
 Document: TypeAlias = Callable[[int, int], tuple[int, ...]]
 """The coordinate of the element of a thread and a register, as the document has it.
 
-The thread is counted through all axes before the last one.
+The thread is counted through all axes before the last one. Nothing, ``()``, if there is no element.
 """
 
 
@@ -84,7 +84,7 @@ class FragmentLayout(Layout):
     def __post_init__(self) -> None:
         for dim, size in enumerate(self.shape):
             left = size
-            for _, unit, count in self._cuts(dim):
+            for _, unit, count, _ in self._cuts(dim):
                 if unit * count != left:
                     raise LayoutError(
                         f"dimension {dim} of {size}: expected digits that make up its "
@@ -110,6 +110,8 @@ class FragmentLayout(Layout):
             runs = [part for run in runs for part in (run[:1], run[1:]) if part]
         places = {digit: k for k, (digit,) in enumerate(runs)}
         digits = [digit for axis in self.axes for digit in axis.digits]
+        if any(digit.room for digit in places):
+            steps.append(Pad(tuple(digit.places for digit in places)))
         replicas = tuple(digit.size for digit in digits if digit.dim is None and digit.size > 1)
         if replicas:
             steps.append(Replicate(replicas))
@@ -135,7 +137,7 @@ class FragmentLayout(Layout):
         self._require(shape)
         offset = AffineExpr((), 0)
         for digit in (digit for axis in self.axes for digit in axis.digits):
-            offset *= digit.size
+            offset *= digit.places
             if digit.dim is not None:
                 offset += coordinates[digit.dim] // digit.unit % digit.size
         return offset
@@ -185,5 +187,6 @@ def _places(document: Document, threads: int, registers: int) -> dict[tuple[int,
     """The first place of each element: its thread times the registers, plus its register."""
     found: dict[tuple[int, ...], int] = {}
     for place, (thread, register) in enumerate(product(range(threads), range(registers))):
-        found.setdefault(document(thread, register), place)
+        if at := document(thread, register):
+            found.setdefault(at, place)
     return found

@@ -73,7 +73,8 @@ def flipped(operand: Operand) -> Operand:
         return (*axes[:-2], axes[-1], axes[-2])
 
     def element(thread: int, register: int) -> tuple[int, ...]:
-        return turned(operand.document(thread, register))
+        at = operand.document(thread, register)
+        return turned(at) if at else at
 
     rank = len(operand.shape)
     moved = turned(tuple(range(rank)))
@@ -106,11 +107,11 @@ def unblocked(operand: Operand) -> Operand:
 
 Axes: TypeAlias = tuple[Axis, ...]
 
-Parts: TypeAlias = Sequence[tuple[int | None, int, int]]
+Parts: TypeAlias = Sequence[tuple[int | None, int, int] | tuple[int | None, int, int, int]]
 
 
 def lanes(lane: Parts, register: Parts, warp: Parts = ()) -> Axes:
-    """Return the axes of digits, each given by dimension, unit and size, the slowest first."""
+    """Return the axes of digits, each given by its fields, the slowest first."""
     named = [("lane", lane), ("register", register)]
     if warp:
         named.insert(0, ("warp", warp))
@@ -129,9 +130,22 @@ def ptx_matrix(rows: int, columns: int, per: int, warps: int = 1) -> Axes:
     return lanes([(0, 1, 8), (1, per, 4)], register, warp)
 
 
+def volta_rows(columns: int) -> Axes:
+    """Return the axes of Volta's m8n8k4 if a thread holds a row.
+
+    The threads of a quad pair are lanes 0 to 3 and 16 to 19.
+    """
+    return lanes([(0, 4, 2), (0, 1, 4, 16)], [(1, 1, columns)])
+
+
+def volta_columns() -> Axes:
+    """Return the axes of Volta's m8n8k4 if a thread holds half a column of 8 by 4."""
+    return lanes([(0, 4, 2), (1, 1, 4, 16)], [(0, 1, 4)])
+
+
 def volta_f32() -> Axes:
     """Return the axes of C of Volta's m8n8k4 with f32 elements."""
-    return lanes([(0, 4, 2), (1, 2, 2), (0, 1, 2)], [(1, 4, 2), (0, 2, 2), (1, 1, 2)])
+    return lanes([(0, 4, 2), (1, 2, 2, 8), (0, 1, 2)], [(1, 4, 2), (0, 2, 2), (1, 1, 2)])
 
 
 def transposed_matrices(bits: int, count: int) -> Axes:

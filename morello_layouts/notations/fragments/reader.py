@@ -223,7 +223,7 @@ def _axes(layout: CuteLayout, shape: tuple[int, ...]) -> tuple[Axis, ...]:
     count = prod(digit.size for digit in threads)
     if count <= _WARP or count % _WARP:
         return Axis("lane", tuple(reversed(threads))), register
-    for dim, unit, size in threads:
+    for dim, unit, size, _ in threads:
         own = min(size, room)
         if room % own or size % own:
             raise LayoutError(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from morello_layouts.description import Description, MemoryAxis, Part, count, dimensions
-from morello_layouts.notations.fragments.layout import Axis, FragmentLayout
+from morello_layouts.notations.fragments.layout import Axis, Digit, FragmentLayout
 from morello_layouts.recipe.digits import AxisDigit, axis_text
 
 _REGISTER = 32
@@ -30,9 +31,9 @@ def _memory_axis(axis: Axis, layout: FragmentLayout) -> MemoryAxis:
     return MemoryAxis(f"{axis.name} {axis_text(digits, layout.dims)}", axis.size, digits)
 
 
-def _modulus(dim: int, digit: tuple[int | None, int, int], layout: FragmentLayout) -> int | None:
+def _modulus(dim: int, digit: Digit, layout: FragmentLayout) -> int | None:
     """The modulus of a digit; None for the highest one of its dimension."""
-    return None if digit[1] * digit[2] == layout.shape[dim] else digit[2]
+    return None if digit.unit * digit.size == layout.shape[dim] else digit.size
 
 
 def _meaning(axis: Axis, layout: FragmentLayout) -> str:
@@ -42,7 +43,9 @@ def _meaning(axis: Axis, layout: FragmentLayout) -> str:
     for digit in axis.digits:
         copies *= digit.size if digit.dim is None else 1
     same = f"; {count(copies, axis.name)} hold the same element" if copies > 1 else ""
-    return f"{count(axis.size, axis.name)}: {formula}, the first part slowest{same}"
+    held = prod(digit.size for digit in axis.digits)
+    some = f"; {held} of them hold elements" if held < axis.size else ""
+    return f"{count(axis.size, axis.name)}: {formula}, the first part slowest{same}{some}"
 
 
 def _headline(layout: FragmentLayout) -> str:

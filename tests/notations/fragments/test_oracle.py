@@ -25,9 +25,10 @@ def rows_of(name: str) -> list[str]:
 
 OPERANDS = {"mma": ("A", "B", "C"), "copy": ("Src", "Dst", "Ref")}
 TRAITS = [
-    (kind, name, operand, layout)
-    for kind, name, _, *columns in (row.split("\t") for row in rows_of("cute_atoms.tsv.xz"))
+    (kind, name, operand, threads, layout)
+    for kind, name, first, *columns in (row.split("\t") for row in rows_of("cute_atoms.tsv.xz"))
     if kind != "smem"
+    for threads in [columns[0] if kind == "mma" else first]
     for operand, layout in zip(OPERANDS[kind], columns[kind == "mma" :], strict=True)
 ]
 CALCULATOR = [json.loads(row) for row in rows_of("amd_fragments.jsonl.xz")]
@@ -40,10 +41,13 @@ def fragment(text: str) -> FragmentLayout:
 
 
 def elements(layout: FragmentLayout) -> Any:
-    """The row-major number of the element in each place: threads down, registers to the right."""
+    """The row-major number of the element in each place: threads down, registers to the right.
+
+    Threads whose places hold nothing have -1.
+    """
     first, count = elements_by_slot(layout.recipe(layout.shape))
-    assert (count == 1).all()
-    return first.reshape(-1, layout.axes[-1].size)
+    assert (count <= 1).all()
+    return np.where(count, first, -1).reshape(-1, layout.axes[-1].size)
 
 
 def test_the_tables_are_complete() -> None:
@@ -54,25 +58,30 @@ def test_the_tables_are_complete() -> None:
 SOME = [row for row in TRAITS if "TMEM" not in row[1]] + [row for row in TRAITS if "b4x" in row[1]]
 
 
-@each_row("kind, name, operand, text", SOME, ids=lambda value: value)
-def test_some_traits(kind: str, name: str, operand: str, text: str) -> None:
-    check_trait(kind, name, operand, text)
+@each_row("kind, name, operand, threads, text", SOME, ids=lambda value: value)
+def test_some_traits(kind: str, name: str, operand: str, threads: str, text: str) -> None:
+    check_trait(kind, name, operand, threads, text)
 
 
 @pytest.mark.slow
-@each_row("kind, name, operand, text", TRAITS, ids=lambda value: value)
-def test_traits(kind: str, name: str, operand: str, text: str) -> None:
-    check_trait(kind, name, operand, text)
+@each_row("kind, name, operand, threads, text", TRAITS, ids=lambda value: value)
+def test_traits(kind: str, name: str, operand: str, threads: str, text: str) -> None:
+    check_trait(kind, name, operand, threads, text)
 
 
-def check_trait(kind: str, name: str, operand: str, text: str) -> None:
+def check_trait(kind: str, name: str, operand: str, threads: str, text: str) -> None:
     layout = fragment(f"{name} {operand}")
-    found = elements(layout)
+    every = elements(layout)
+    lane_of = parse_cute(threads)
+    lanes = [int(lane_of(t)) for t in range(prod(lane_of.sizes))]
+    found = every[lanes]
+    assert (found >= 0).all()
+    assert (np.delete(every, lanes, axis=0) == -1).all()
     # CuTe accepts one more pair of parentheses around the strides of one row.
     wanted = parse_cute(text.replace("((_16,_8)))", "(_16,_8))"))
     bits = layout.type.bits if layout.type and kind == "copy" else 1
-    threads, values = wanted.sizes
-    assert found.shape == (threads, values // bits)
+    count, values = wanted.sizes
+    assert found.shape == (count, values // bits)
     t, v = np.indices(found.shape, sparse=True)
     offsets = np.asarray(wanted((t, v * bits)))
     if kind == "mma":  # column-major places of the operand
@@ -243,7 +252,22 @@ def test_the_document_of_every_instruction_says_the_same() -> None:
             layout = FragmentLayout(each.name, operand.shape, operand.axes)
             threads = range(prod(outer))
             said = [[operand.document(t, v) for v in range(registers)] for t in threads]
-            numbers = [[int(np.ravel_multi_index(at, operand.shape)) for at in row] for row in said]
+            numbers = [
+                [int(np.ravel_multi_index(at, operand.shape)) if at else -1 for at in row]
+                for row in said
+            ]
             if (elements(layout) != np.array(numbers).reshape(len(threads), registers)).any():
                 faults.append(f"{each.name} {name}")
     assert not faults
+
+
+def test_volta_s_threads_are_lanes_of_a_quad_pair() -> None:
+    m = ml.index_map("SM70_8x8x4_F16F16F16F16_TN A")
+    assert str(m.place(4, 0)) == "lane 16, register 0"
+    assert (m.element(lane=16, register=0), m.element(lane=4, register=0)) == ((4, 0), None)
+    shown = str(ml.explain("SM70_8x8x4_F16F16F16F16_TN A"))
+    assert "lane        16*(m//4) + m%4" in shown
+    assert "        4 16:0 16:1 16:2 16:3" in shown
+    assert "32 lanes: (m//4,m%4), the first part slowest; 8 of them hold elements" in shown
+    asked = ml.gpu.Fragment(m).requests((8, 4), 16, None)
+    assert asked.active[0].nonzero()[0].tolist() == [0, 1, 2, 3, 16, 17, 18, 19]
