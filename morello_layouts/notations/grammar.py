@@ -112,15 +112,18 @@ class Source:
         text, at = self.text, self.at
         for one in wanted:
             if isinstance(one, str):
-                end = at + len(one) if text.startswith(one, at) else -1
+                if not text.startswith(one, at):
+                    continue
+                token = Token(one)
+                self.move(at + len(one))
             else:
                 found = one.match(text, at)
-                end = found.end() if found else -1
-            if end >= 0:
-                token = Token(text[at:end])
-                token.start, token.kind = at, one
-                self.move(end)
-                return token
+                if found is None:
+                    continue
+                token = Token(found[0])
+                self.move(found.end())
+            token.start, token.kind = at, one
+            return token
         (self._optional if optional else self._tried).extend(wanted)
         return None
 

@@ -168,9 +168,9 @@ NOTATIONS: Final = (
         "onednn",
         "a oneDNN tag",
         re.compile(r"\s*([A-Za-z]|[0-9]+[A-Za-z])"),
-        "onednn.reader:parse_onednn",
+        "onednn:parse_onednn",
         "onednn:OnednnLayout",
-        "onednn.words:describe",
+        "onednn:describe",
         "aBcd16b",
     ),
     Notation(

@@ -57,6 +57,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.notations.grammar import (
+    END,
     INT,
     SPACES,
     Places,
@@ -168,7 +169,16 @@ def word(
     written: Callable[[Any], str] = str,
 ) -> Rule:
     """Return the rule of a token; its value is a function of the token and the whole text."""
-    return either((token, value), written=written)
+
+    def read(source: Source, note: Note | None, must: bool) -> Any:
+        found = source.need(token) if must else source.take(token)
+        if found is None:
+            return ABSENT
+        if note is not None:
+            note.mark(found.start)
+        return value(found, source.text)
+
+    return Rule(read, written)
 
 
 NUMBER: Final = word(INT, integer)
@@ -228,7 +238,7 @@ def group(sign: str, *fields: Field) -> Group:
 def made(make: Callable[..., Any], *pieces: Piece) -> Rule:
     """Return the rule of a value that is made of the fields among some pieces.
 
-    If it refuses a part, the error has a caret there.
+    If it refuses a part, the error has a caret there. After END it is made only if nothing follows.
     """
     read_all, write = _pieces(pieces)
 
@@ -285,6 +295,13 @@ def _piece(piece: Piece) -> tuple[_Step, Callable[[Any], str]]:
             return found is not ABSENT
 
         return read, piece.write
+    if piece is END:
+
+        def end(source: Source, *_: Any) -> bool:
+            source.end()
+            return True
+
+        return end, lambda _: ""
     quiet, text = getattr(piece, "quiet", False), getattr(piece, "text", piece)
 
     def sign(source: Source, _: Note | None, must: bool, __: dict[str, Any]) -> bool:

@@ -101,12 +101,12 @@ def test_explorer(notation: Notation) -> None:
 
 
 def test_no_module_outside_names_the_notation() -> None:
-    """A notation is its folder, one row of the table of notations and one of writers.
+    """A notation is its module, one row of the table of notations and one of writers.
 
     ``ml`` names its submodule, and ``convert`` the notations that it writes.
     """
     package = ROOT / "morello_layouts"
     named = [f for f in package.rglob("*.py") if "onednn" in f.read_text(encoding="utf-8").lower()]
-    outside = {f.relative_to(package).as_posix() for f in named if f.parent.name != "onednn"}
+    outside = {f.relative_to(package).as_posix() for f in named if f.stem != "onednn"}
     modules = ("__init__", "api/conversions", "notations/registry", "translate/writers")
     assert outside == {f"{name}.py" for name in modules}

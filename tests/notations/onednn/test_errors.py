@@ -7,8 +7,7 @@ from collections.abc import Callable
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.notations.onednn import OnednnLayout
-from morello_layouts.notations.onednn.reader import parse_onednn
+from morello_layouts.notations.onednn import OnednnLayout, parse_onednn
 from tests.support.tables import each_row
 
 pytestmark = pytest.mark.usefixtures("readers_errors")
