@@ -72,7 +72,9 @@ class CoordinateLayout(Layout):
         """Return the sizes of the box.
 
         A remainder counts with all its values, also those that no element has: ``c % 16`` is 16
-        places, where an array of 3 channels fills 3. TVM's ``map_shape`` gives these sizes.
+        places, where an array of 3 channels fills 3. So does TVM's ``map_shape`` where results are
+        digits that nest, as in tilings. Of other maps it takes plain bounds, or rounds a size up,
+        and the box may differ.
         """
         return _box(self, tuple(shape))
 
@@ -85,7 +87,7 @@ class CoordinateLayout(Layout):
             forms: the coordinates over ``d0, d1, …``.
             shape: the sizes of the array.
             whole_steps: whether coordinates that are all multiples of a number take up its
-                multiples, as in TVM; in MLIR a dimension ends at the largest coordinate.
+                multiples, as mostly in TVM; in MLIR a dimension ends at the largest coordinate.
         """
         bounds = {f"d{k}": Interval(0, n - 1) for k, n in enumerate(shape)}
         values = dict(zip(bounds, coordinate_variables(shape), strict=True))
