@@ -68,7 +68,7 @@ nitpick_ignore_regex = [
     ),
     (
         "py:class",
-        r"morello_layouts\.gpu\.(access\.Numbering|candidates\.Candidate|relayouts\.Matrices)",
+        r"morello_layouts\.gpu\.(access\.Numbering|relayouts\.BasisPair)",
     ),
     ("py:class", r"morello_layouts\.loop_nests\.(space\.(Digits|Space)|tree\.Walk)"),
     ("py:class", r"morello_layouts\.kernels\.build\.RawFunction"),

@@ -5,7 +5,7 @@
 32-way conflict
 """
 
-from morello_layouts.gpu.access import Access, Copy, Fragment, Lanes, Matrices, Requests
+from morello_layouts.gpu.access import Access, Copy, Fragment, LaneRequests, Lanes, Ldmatrix
 from morello_layouts.gpu.banks import BankConflicts, BankFormula, Collision
 from morello_layouts.gpu.lines import CacheLines, Coalescing, Touched
 from morello_layouts.gpu.placements import PlacedTile
@@ -22,10 +22,10 @@ __all__ = [
     "Collision",
     "Copy",
     "Fragment",
+    "LaneRequests",
     "Lanes",
-    "Matrices",
+    "Ldmatrix",
     "PlacedTile",
     "RegisterRelayout",
-    "Requests",
     "Touched",
 ]

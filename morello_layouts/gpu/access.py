@@ -41,22 +41,15 @@ MATRIX_BYTES: Final = 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Requests:
-    """The elements that lanes ask for, each lane ``vector`` of them.
+class LaneRequests:
+    """The elements that lanes ask for, each lane ``vector`` of them."""
 
-    Attributes:
-        coordinates: the first element of each lane: instructions by lanes by dimensions.
-        active: which lanes take part: instructions by lanes.
-        vector: elements of a lane.
-        total: instructions of the access; fewer are looked at if there are too many.
-        elements: all elements of each lane: instructions by lanes by elements by dimensions. None
-            if they follow the first one along the last dimension.
-    """
-
-    coordinates: Array
-    active: NDArray[np.bool_]
-    vector: int
-    total: int
+    coordinates: Array  #: the first element of each lane: instructions by lanes by dimensions.
+    active: NDArray[np.bool_]  #: which lanes take part: instructions by lanes.
+    vector: int  #: elements of a lane.
+    total: int  #: instructions of the access; fewer are looked at if there are too many.
+    #: all elements of each lane: instructions by lanes by elements by dimensions. None if they
+    #: follow the first one along the last dimension.
     elements: Array | None = None
 
     def element(self, k: int) -> Array:
@@ -74,23 +67,20 @@ class Requests:
 
 
 class Access(Displayed, ABC):
-    """A way in which a warp reads or writes an array.
+    """A way in which a warp reads or writes an array."""
 
-    Attributes:
-        is_store: whether it writes.
-        lanes: lanes that take part in an instruction.
-    """
-
-    is_store: bool
-    lanes: int
+    is_store: bool  #: whether it writes.
+    lanes: int  #: lanes that take part in an instruction.
 
     @property
-    def merges(self) -> bool:
+    def merges_equal_pairs(self) -> bool:
         """Whether two phases become one if lanes ask for the same address in pairs."""
         return not self.is_store
 
     @abstractmethod
-    def requests(self, shape: tuple[int, ...], bits: int, at: tuple[int, ...] | None) -> Requests:
+    def requests(
+        self, shape: tuple[int, ...], bits: int, at: tuple[int, ...] | None
+    ) -> LaneRequests:
         """Return what an access of a tile asks for.
 
         Args:
@@ -101,20 +91,14 @@ class Access(Displayed, ABC):
 
 
 class Numbering(NamedTuple):
-    """The lanes of all instructions of an access, numbered one after the other.
+    """The lanes of all instructions of an access, numbered one after the other."""
 
-    Attributes:
-        place: from numbers, an array or another column, to the coordinate of the lane's first
-            element, and whether it takes part; a lane without part has zeros.
-        first: the number of the first lane.
-        total: instructions.
-        vector: elements of a lane.
-    """
-
+    #: from numbers, an array or another column, to the coordinate of the lane's first element, and
+    #: whether it takes part; a lane without part has zeros.
     place: Callable[[Any], tuple[list[Any], Any]]
-    first: int
-    total: int
-    vector: int
+    first: int  #: the number of the first lane.
+    total: int  #: instructions.
+    vector: int  #: elements of a lane.
 
 
 class Numbered(Access):
@@ -124,26 +108,20 @@ class Numbered(Access):
     def numbering(self, shape: tuple[int, ...], bits: int, at: tuple[int, ...] | None) -> Numbering:
         """Return the lanes; arguments as for :meth:`requests`."""
 
-    def requests(self, shape: tuple[int, ...], bits: int, at: tuple[int, ...] | None) -> Requests:
+    def requests(
+        self, shape: tuple[int, ...], bits: int, at: tuple[int, ...] | None
+    ) -> LaneRequests:
         """Return what each instruction asks for."""
         place, first, total, vector = self.numbering(shape, bits, at)
         kept = min(total, ACCESS_INSTRUCTIONS)
         number = first + np.arange(kept * self.lanes, dtype=np.int64).reshape(kept, self.lanes)
         coordinate, active = place(number)
-        return Requests(np.stack(coordinate, axis=-1), active, vector, total)
+        return LaneRequests(np.stack(coordinate, axis=-1), active, vector, total)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Copy(Numbered):
     """Lanes one after the other along a row of a tile, or down a column.
-
-    Attributes:
-        order: ``"row"`` or ``"column"``: the last dimension, or the first.
-        width: bits of a lane, along the row; None for one element.
-        is_store: whether it writes.
-        wraps: whether the next lane begins the next row after the end of one; if not, the lanes
-            that are left take no part.
-        lanes: lanes of an instruction.
 
     >>> Copy("column", wraps=True).requests((4, 2), 32, None).coordinates[0, :5].tolist()
     [[0, 0], [1, 0], [2, 0], [3, 0], [0, 1]]
@@ -151,11 +129,13 @@ class Copy(Numbered):
     array([4, 4])
     """
 
-    order: str
-    width: int | None = None
-    is_store: bool = False
+    order: str  #: ``"row"`` or ``"column"``: the last dimension, or the first.
+    width: int | None = None  #: bits of a lane, along the row; None for one element.
+    is_store: bool = False  #: whether it writes.
+    #: whether the next lane begins the next row after the end of one; if not, the lanes that are
+    #: left take no part.
     wraps: bool = False
-    lanes: int = LANES
+    lanes: int = LANES  #: lanes of an instruction.
 
     def numbering(self, shape: tuple[int, ...], bits: int, at: tuple[int, ...] | None) -> Numbering:
         """Return the lanes: ``lanes`` vectors of an instruction in their order."""
@@ -199,23 +179,19 @@ class Copy(Numbered):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Matrices(Numbered):
+class Ldmatrix(Numbered):
     """``ldmatrix`` or ``stmatrix``: a lane gives the address of 16 bytes, a row of a matrix.
 
     Matrices of 8 rows lie below each other two by two, as operand A of ``mma.m16n8k16`` takes them:
     lane l has row ``l % 16`` of the left two, or of the right two from lane 16 on.
 
-    Attributes:
-        count: 1, 2 or 4 matrices.
-        is_store: whether it writes.
-        transposes: whether the registers get the matrices transposed; it changes no address.
-
-    >>> Matrices(4).requests((16, 16), 16, None).coordinates[0, ::8].tolist()
+    >>> Ldmatrix(4).requests((16, 16), 16, None).coordinates[0, ::8].tolist()
     [[0, 0], [8, 0], [0, 8], [8, 8]]
     """
 
-    count: int = 4
-    is_store: bool = False
+    count: int = 4  #: 1, 2 or 4 matrices.
+    is_store: bool = False  #: whether it writes.
+    #: whether the registers get the matrices transposed; it changes no address.
     transposes: bool = False
 
     @property
@@ -224,7 +200,7 @@ class Matrices(Numbered):
         return 8 * self.count
 
     @property
-    def merges(self) -> bool:
+    def merges_equal_pairs(self) -> bool:
         """Never: each matrix is a phase of its own."""
         return False
 
@@ -258,22 +234,19 @@ class Matrices(Numbered):
 class Lanes(Access):
     """An access that a Python function tells: the coordinate of each lane's first element.
 
-    Attributes:
-        function: from a lane's number to a coordinate, or None for a lane that takes no part.
-        vector: elements of a lane, along the last dimension.
-        is_store: whether it writes.
-        lanes: lanes of the instruction.
-
     >>> Lanes(lambda lane: (lane // 4, lane % 4)).requests((8, 4), 32, None).coordinates[0, 5]
     array([1, 1])
     """
 
+    #: from a lane's number to a coordinate, or None for a lane that takes no part.
     function: Callable[[int], Any]
-    vector: int = 1
-    is_store: bool = False
-    lanes: int = LANES
+    vector: int = 1  #: elements of a lane, along the last dimension.
+    is_store: bool = False  #: whether it writes.
+    lanes: int = LANES  #: lanes of the instruction.
 
-    def requests(self, shape: tuple[int, ...], bits: int, at: tuple[int, ...] | None) -> Requests:
+    def requests(
+        self, shape: tuple[int, ...], bits: int, at: tuple[int, ...] | None
+    ) -> LaneRequests:
         """Return what the one instruction asks for, from the place ``at`` on."""
         origin = at or (0,) * len(shape)
         active = np.zeros((1, self.lanes), bool)
@@ -303,7 +276,7 @@ class Lanes(Access):
                 "at is added to the coordinate of each lane",
                 "give a place from which all lanes stay inside",
             )
-        return Requests(coordinates, active, self.vector, 1)
+        return LaneRequests(coordinates, active, self.vector, 1)
 
     def _called(self, lane: int) -> Any:
         try:
@@ -349,7 +322,7 @@ def places(
     return np.stack(index, axis=-1).astype(np.int64) * np.array(block), total
 
 
-def first_offsets(m: IndexMap, requests: Requests, access: Access) -> Array:
+def first_offsets(m: IndexMap, requests: LaneRequests, access: Access) -> Array:
     """Return the offset of each lane's first element, in elements."""
     edge = np.array(known(m.recipe.shape))
     first = _offsets(m, requests.coordinates)
@@ -367,7 +340,7 @@ def _offsets(m: IndexMap, at: Array) -> Array:
 
 
 def require_vectors(
-    requests: Requests, wrong: NDArray[np.bool_], m: IndexMap, access: Access
+    requests: LaneRequests, wrong: NDArray[np.bool_], m: IndexMap, access: Access
 ) -> None:
     """Refuse lanes whose elements are not one vector."""
     if wrong.any():
@@ -402,7 +375,7 @@ def access_of_text(text: str) -> Access | None:
         return Copy(order, int(width) if width else None, kind == "store", bool(wraps))
     if found := _MATRIX.fullmatch(words):
         kind, number, transposes = found.groups()
-        return Matrices(int(number or 4), kind == "st", bool(transposes))
+        return Ldmatrix(int(number or 4), kind == "st", bool(transposes))
     return None
 
 
@@ -450,23 +423,20 @@ class Fragment(Access):
     Registers whose elements are neighbours come in one vector, whatever their numbers: a compiler
     is free to name registers. Registers that hold the same element are loaded once.
 
-    Attributes:
-        layout: the fragment: a layout with an axis ``lane`` and others, such as ``register``, or
-            the map of one.
-        is_store: whether it writes.
-        widest: elements that a vector has at most; None for as many as fit 128 bits.
-        memory: the array of which neighbours are neighbours; None for rows of a tile. If sizes are
-            names, vectors lie along one dimension.
-
     >>> from morello_layouts.notations import parse
     >>> pairs = Fragment(parse("SM80_16x8x16_F32F16F16F32_TN A")).requests((16, 16), 16, None)
     >>> pairs.vector, pairs.coordinates[:, 5].tolist()
     (2, [[1, 2], [1, 10], [9, 2], [9, 10]])
     """
 
+    #: the fragment: a layout with an axis ``lane`` and others, such as ``register``, or the map of
+    #: one.
     layout: Layout | IndexMap
-    is_store: bool = False
+    is_store: bool = False  #: whether it writes.
+    #: elements that a vector has at most; None for as many as fit 128 bits.
     widest: int | None = None
+    #: the array of which neighbours are neighbours; None for rows of a tile. If sizes are names,
+    #: vectors lie along one dimension.
     memory: IndexMap | None = field(default=None, compare=False)
 
     @property
@@ -474,7 +444,9 @@ class Fragment(Access):
         """Lanes of an instruction."""
         return LANES
 
-    def requests(self, shape: tuple[int, ...], bits: int, at: tuple[int, ...] | None) -> Requests:
+    def requests(
+        self, shape: tuple[int, ...], bits: int, at: tuple[int, ...] | None
+    ) -> LaneRequests:
         """Return what each instruction asks for: one vector of registers at one place."""
         recipe = self.recipe(shape)
         block = known(recipe.shape)
@@ -502,7 +474,7 @@ class Fragment(Access):
         active = active[:kept, :, order].reshape(shares)[..., 0].swapaxes(1, 2).reshape(-1, LANES)
         every = every * active[..., None, None]
         own = None if self.memory is None else every
-        return Requests(every[:, :, 0], active, vector, count * warps * groups, own)
+        return LaneRequests(every[:, :, 0], active, vector, count * warps * groups, own)
 
     def recipe(self, shape: tuple[int, ...]) -> Recipe:
         """Return the fragment's recipe: at its own shape, or at that of the tile.
@@ -547,7 +519,7 @@ class Fragment(Access):
 
     @property
     def text(self) -> str:
-        """The fragment as text."""
+        """What the user wrote: the layout, or the source of the map."""
         return str(getattr(self.layout, "source", self.layout)) or "a view of registers"
 
 

@@ -23,9 +23,9 @@ from morello_layouts.expr.sizes import Int, SizeExpr, common_divisor
 from morello_layouts.gpu.access import (
     Access,
     Array,
+    LaneRequests,
     Numbered,
     Numbering,
-    Requests,
     first_offsets,
     no_vector,
     require_vectors,
@@ -57,60 +57,39 @@ _SHOWN: Final = 8  # lanes or words that a text lists
 
 @dataclass(frozen=True, slots=True)
 class Collision:
-    """A word that a bank gives in a round of its own.
+    """A word that a bank gives in a round of its own."""
 
-    Attributes:
-        word: its number, from the start of the buffer.
-        lanes: the lanes that ask for it.
-        coordinate: the first element of the first of them.
-    """
-
-    word: int
-    lanes: tuple[int, ...]
-    coordinate: tuple[int, ...] = ()
+    word: int  #: its number, from the start of the buffer.
+    lanes: tuple[int, ...]  #: the lanes that ask for it.
+    coordinate: tuple[int, ...] = ()  #: the first element of the first of them.
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class BankConflicts(Displayed):
-    """What an access of a warp costs in shared memory.
-
-    Attributes:
-        access: the access in words.
-        layout: the layout in shared memory.
-        bits: bits of an element.
-        ways: the rounds of the worst phase: 1 means no conflict.
-        wavefronts: the rounds of all instructions together.
-        phases: the rounds that they need without conflicts.
-        instructions: the instructions of the access.
-        counted: those that were looked at: all, unless there are very many.
-        at: the coordinate of the first lane of the worst instruction.
-        bank: the bank with the most words in the worst phase.
-        collisions: these words, with the lanes that ask for each.
-        ranks: the independent bits of word addresses and of banks in the worst phase if addresses
-            are linear in the bits of the lane: then there are 2^(words - banks) ways. None if not.
-        vector: elements that a lane touches in an instruction.
-        past_edge: lanes, of all instructions that were looked at, whose vectors reach past the
-            edge of the array: what they get there is not an element.
-    """
+    """What an access of a warp costs in shared memory."""
 
     json_keys: ClassVar = (
         *("verdict", "access", "layout", "bits", "ways", "wavefronts", "phases", "instructions"),
         *("counted", "at", "bank", "collisions", "ranks", "reason", "vector", "past_edge"),
     )
 
-    access: str
-    layout: str
-    bits: int
-    ways: int
-    wavefronts: int
-    phases: int
-    instructions: int
-    counted: int
-    at: tuple[int, ...]
-    bank: int
-    collisions: tuple[Collision, ...]
+    access: str  #: the access in words.
+    layout: str  #: the layout in shared memory.
+    bits: int  #: bits of an element.
+    ways: int  #: the rounds of the worst phase: 1 means no conflict.
+    wavefronts: int  #: the rounds of all instructions together.
+    phases: int  #: the rounds that they need without conflicts.
+    instructions: int  #: the instructions of the access.
+    counted: int  #: those that were looked at: all, unless there are very many.
+    at: tuple[int, ...]  #: the coordinate of the first lane of the worst instruction.
+    bank: int  #: the bank with the most words in the worst phase.
+    collisions: tuple[Collision, ...]  #: these words, with the lanes that ask for each.
+    #: the independent bits of word addresses and of banks in the worst phase if addresses are
+    #: linear in the bits of the lane: then there are 2^(words - banks) ways. None if not.
     ranks: tuple[int, int] | None
-    vector: int = 1
+    vector: int = 1  #: elements that a lane touches in an instruction.
+    #: lanes, of all instructions that were looked at, whose vectors reach past the edge of the
+    #: array: what they get there is not an element.
     past_edge: int = 0
 
     @property
@@ -175,17 +154,12 @@ def _few(numbers: list[int]) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Addresses:
-    """The bytes that lanes ask for.
+    """The bytes that lanes ask for."""
 
-    Attributes:
-        first: the first byte of each lane, from the start of the buffer: instructions by lanes.
-        active: which lanes take part.
-        width: bytes of a lane: 1, 2, 4, 8 or 16.
-    """
-
+    #: the first byte of each lane, from the start of the buffer: instructions by lanes.
     first: Array
-    active: NDArray[np.bool_]
-    width: int
+    active: NDArray[np.bool_]  #: which lanes take part.
+    width: int  #: bytes of a lane: 1, 2, 4, 8 or 16.
 
     @property
     def words(self) -> Array:
@@ -193,7 +167,7 @@ class Addresses:
         return self.first[..., None] // WORD + np.arange(max(1, self.width // WORD))
 
 
-def addresses_of(m: IndexMap, requests: Requests, bits: int, access: Access) -> Addresses:
+def addresses_of(m: IndexMap, requests: LaneRequests, bits: int, access: Access) -> Addresses:
     """Return the bytes that lanes ask for; a wide element takes several instructions."""
     first = first_offsets(m, requests, access)
     unaligned = first * bits % alignment(requests.vector * bits) != 0
@@ -210,7 +184,7 @@ def alignment(width: int) -> int:
     return min(128, width & -width) if width >= 8 else 1
 
 
-def pieces_of(first: Array, requests: Requests, bits: int) -> Addresses:
+def pieces_of(first: Array, requests: LaneRequests, bits: int) -> Addresses:
     """Return the bytes of lanes whose first elements have these offsets.
 
     Lanes of no power of two of bytes take several instructions: 12 bytes are three words.
@@ -228,7 +202,7 @@ def phases_of(addresses: Addresses, access: Access) -> Array:
     """Return the lanes of a phase in each instruction: 8 for an instruction of 16 bytes a lane."""
     size = min(BANKS, ROUND // max(addresses.width, WORD))
     found = np.full(len(addresses.first), size)
-    if access.merges and size < BANKS:
+    if access.merges_equal_pairs and size < BANKS:
         lane = np.arange(addresses.first.shape[1])
         merged = np.zeros(len(found), bool)
         for flip in (1, 2):
@@ -273,7 +247,7 @@ def conflicts_of(
     rounds = rounds_of(addresses, phase_lanes)
     totals = int(rounds.sum()), int((rounds > 0).sum())
     kept = len(requests.coordinates)
-    asked: Asked = {}
+    asked: PhaseLanes = {}
     if totals[0]:
         worst, phase = map(int, np.unravel_index(rounds.argmax(), rounds.shape))
         lanes = np.arange(addresses.first.shape[1])
@@ -286,7 +260,7 @@ def conflicts_of(
     return _report(m, access, bits, found)
 
 
-Asked: TypeAlias = dict[int, tuple[int, tuple[int, ...]]]
+PhaseLanes: TypeAlias = dict[int, tuple[int, tuple[int, ...]]]
 """The lanes of a phase: the first byte and the first element of each."""
 
 
@@ -300,7 +274,7 @@ class Counted(NamedTuple):
     phases: int
     total: int
     kept: int
-    worst: Asked
+    worst: PhaseLanes
     width: int
     vector: int
     past_edge: int
@@ -323,7 +297,7 @@ def _report(m: IndexMap, access: Access, bits: int, found: Counted) -> BankConfl
     return BankConflicts(*head, len(collisions), *counts, at, bank, collisions, ranks, *tail)
 
 
-def _by_bank(asked: Asked, width: int) -> dict[int, dict[int, list[int]]]:
+def _by_bank(asked: PhaseLanes, width: int) -> dict[int, dict[int, list[int]]]:
     """Return the words that each bank gives, and the lanes of each word."""
     found: dict[int, dict[int, list[int]]] = {}
     for lane, (start, _) in asked.items():
@@ -340,7 +314,7 @@ def _by_lane(m: IndexMap, access: Numbered, bits: int, at: tuple[int, ...] | Non
     width = max(8, numbering.vector * bits)
     piece = alignment(width) // 8
     rounds = phases = most = 0
-    worst: Asked = {}
+    worst: PhaseLanes = {}
     for k in range(0, kept * lanes, lanes):
         for step in range(0, width // 8, piece):
             here = ((lane, every.get(k + lane)) for lane in range(lanes))
@@ -358,7 +332,7 @@ def _by_lane(m: IndexMap, access: Numbered, bits: int, at: tuple[int, ...] | Non
     return _report(m, access, bits, Counted(*counts, worst, piece, numbering.vector, past))
 
 
-def _lanes(m: IndexMap, access: Access, bits: int, numbering: Numbering, count: int) -> Asked:
+def _lanes(m: IndexMap, access: Access, bits: int, numbering: Numbering, count: int) -> PhaseLanes:
     """Return what each lane asks for, by its number; errors as of ``addresses_of``."""
     place, start, _, vector = numbering
     coordinate, active = place(Column(range(start, start + count)))
@@ -378,10 +352,10 @@ def _lanes(m: IndexMap, access: Access, bits: int, numbering: Numbering, count: 
     return {k: (first[k] * bits // 8, places[k]) for k in own}
 
 
-def _phase_lanes(asked: Asked, lanes: int, width: int, access: Access) -> int:
+def _phase_lanes(asked: PhaseLanes, lanes: int, width: int, access: Access) -> int:
     """Return the lanes of a phase, as :func:`phases_of` does for many instructions."""
     size = min(BANKS, ROUND // max(width, WORD))
-    if not access.merges or size == BANKS:
+    if not access.merges_equal_pairs or size == BANKS:
         return size
 
     def agrees(flip: int) -> bool:
@@ -412,34 +386,23 @@ _ROOM: Final = 1 << 20  # a size for those that are names, when lanes are placed
 
 @dataclass(frozen=True, slots=True, repr=False)
 class BankFormula(Displayed):
-    """The ways of an access in shared memory for every value of a symbolic pitch.
-
-    Attributes:
-        access: the access in words.
-        layout: the layout in shared memory.
-        bits: bits of an element.
-        pitch: the size that decides, as text; it is a whole number.
-        formula: the ways as a formula of the pitch; None if no greatest common divisor gives them.
-        ways: the ways for each remainder of the pitch, divided by their number.
-        least: the smallest pitch for which this holds; smaller ones share words.
-        vector: elements that a lane touches in an instruction.
-        past_edge: lanes whose vectors reach past the edge of the array.
-    """
+    """The ways of an access in shared memory for every value of a symbolic pitch."""
 
     json_keys: ClassVar = (
         *("verdict", "access", "layout", "bits", "pitch", "formula", "ways", "least"),
         *("vector", "past_edge"),
     )
 
-    access: str
-    layout: str
-    bits: int
-    pitch: str
+    access: str  #: the access in words.
+    layout: str  #: the layout in shared memory.
+    bits: int  #: bits of an element.
+    pitch: str  #: the size that decides, as text; it is a whole number.
+    #: the ways as a formula of the pitch; None if no greatest common divisor gives them.
     formula: str | None
-    ways: tuple[int, ...]
-    least: int
-    vector: int
-    past_edge: int
+    ways: tuple[int, ...]  #: the ways for each remainder of the pitch, divided by their number.
+    least: int  #: the smallest pitch for which this holds; smaller ones share words.
+    vector: int  #: elements that a lane touches in an instruction.
+    past_edge: int  #: lanes whose vectors reach past the edge of the array.
     _map: IndexMap
     _access: Access
 
@@ -508,7 +471,7 @@ def formula_of(m: IndexMap, access: Access, bits: int) -> BankFormula:
     return BankFormula(*head, requests.vector, past, m, access)
 
 
-def _by_pitch(m: IndexMap, requests: Requests, access: Access) -> tuple[Int, Array, Array]:
+def _by_pitch(m: IndexMap, requests: LaneRequests, access: Access) -> tuple[Int, Array, Array]:
     """Return a size, and for each lane its factor and the rest: offset = factor * size + rest."""
     factors, rests = (np.zeros(requests.active.shape, np.int64) for _ in range(2))
     elements = [requests.element(k) for k in range(requests.vector)]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from morello_layouts.checks import as_int
 from morello_layouts.description import amount, count
 from morello_layouts.errors import LayoutError
-from morello_layouts.gpu.access import Access, Array, Copy, Requests, first_offsets
+from morello_layouts.gpu.access import Access, Array, Copy, LaneRequests, first_offsets
 from morello_layouts.lazy import numpy as np
 from morello_layouts.maps import IndexMap
 from morello_layouts.plain import Displayed
@@ -27,21 +27,13 @@ LINE: Final = 128
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """The units of memory that an access touches: sectors or lines.
+    """The units of memory that an access touches: sectors or lines."""
 
-    Attributes:
-        unit: bytes of a unit.
-        worst: units of the worst instruction.
-        least: the fewest that would hold what this instruction asks for.
-        total: units of all instructions.
-        total_least: the fewest for all, each for itself.
-    """
-
-    unit: int
-    worst: int
-    least: int
-    total: int
-    total_least: int
+    unit: int  #: bytes of a unit.
+    worst: int  #: units of the worst instruction.
+    least: int  #: the fewest that would hold what this instruction asks for.
+    total: int  #: units of all instructions.
+    total_least: int  #: the fewest for all, each for itself.
 
     @property
     def is_best(self) -> bool:
@@ -56,31 +48,20 @@ class Touched:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CacheLines(Displayed):
-    """The lines of a cache that an access touches.
-
-    Attributes:
-        access: the access in words.
-        layout: the layout in memory.
-        bits: bits of an element.
-        lines: the lines that it touches: of a GPU 128 bytes each.
-        wanted_bytes: different bytes that all instructions ask for, each for itself.
-        instructions: the instructions of the access; for a CPU runs, its rows or columns, or
-            vectors of lanes.
-        counted: those that were looked at: all, unless there are very many.
-        at: the coordinate of the first lane of the worst instruction, or run.
-    """
+    """The lines of a cache that an access touches."""
 
     json_keys: ClassVar[tuple[str, ...]] = ("verdict", "*", "efficiency")
     instruction: ClassVar = "run"
 
-    access: str
-    layout: str
-    bits: int
-    lines: Touched
-    wanted_bytes: int
+    access: str  #: the access in words.
+    layout: str  #: the layout in memory.
+    bits: int  #: bits of an element.
+    lines: Touched  #: the lines that it touches: of a GPU 128 bytes each.
+    wanted_bytes: int  #: different bytes that all instructions ask for, each for itself.
+    #: the instructions of the access; for a CPU runs, its rows or columns, or vectors of lanes.
     instructions: int
-    counted: int
-    at: tuple[int, ...]
+    counted: int  #: those that were looked at: all, unless there are very many.
+    at: tuple[int, ...]  #: the coordinate of the first lane of the worst instruction, or run.
 
     @property
     def moved_bytes(self) -> int:
@@ -113,11 +94,7 @@ class CacheLines(Displayed):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Coalescing(CacheLines):
-    """What an access of a warp moves from global memory; the worst instruction has most sectors.
-
-    Attributes:
-        sectors: the 32-byte sectors that it touches; the other attributes are as in CacheLines.
-    """
+    """What an access of a warp moves from global memory; the worst instruction has most sectors."""
 
     json_keys: ClassVar = (
         *("verdict", "access", "layout", "bits", "sectors", "lines", "wanted_bytes"),
@@ -125,6 +102,7 @@ class Coalescing(CacheLines):
     )
     instruction: ClassVar = "instruction"
 
+    #: the 32-byte sectors that it touches; the other attributes are as in CacheLines.
     sectors: Touched
 
     @property
@@ -185,14 +163,14 @@ def _head(m: IndexMap, access: Access, bits: int) -> tuple[str, str, int]:
     return str(access), m.source or str(m.shape), bits
 
 
-def _tail(requests: Requests, worst: int) -> tuple[int, int, tuple[int, ...]]:
+def _tail(requests: LaneRequests, worst: int) -> tuple[int, int, tuple[int, ...]]:
     first = requests.coordinates[worst, 0] if len(requests.coordinates) else ()
     return requests.total, len(requests.coordinates), tuple(map(int, first))
 
 
 def _bytes(
     m: IndexMap, access: Access, bits: int, at: tuple[int, ...] | None
-) -> tuple[Requests, Array, Array]:
+) -> tuple[LaneRequests, Array, Array]:
     """Return the first and the last byte that each lane asks for: instructions by lanes."""
     requests = access.requests(known(m.recipe.shape), bits, at)
     first = first_offsets(m, requests, access) * bits

@@ -24,10 +24,10 @@ def log2(n: int) -> int:
 class Flip(NamedTuple):
     """Bits that flip bits of the offset: a step of a swizzle."""
 
-    source: Literal["row", "offset"]  #: whose bits they are; the offset is the one without flips
-    low: int  #: bits of the source below them
-    bits: int  #: how many they are
-    factor: int  #: by which they are multiplied, then added without carry
+    source: Literal["row", "offset"]  #: whose bits they are; the offset is the one without flips.
+    low: int  #: bits of the source below them.
+    bits: int  #: how many they are.
+    factor: int  #: by which they are multiplied, then added without carry.
 
     def of(self, row: Any, offset: Any) -> Any:
         """Return what is added, of ints, arrays or forms."""
@@ -55,11 +55,11 @@ class PlacedTile(Layout):
     (row * 64 + column) ^ ((row & 7) << 3), row * 48 + (column ^ (((row >> 2) & 1) << 3))
     """
 
-    shape: tuple[int, ...]  #: the tile; all dimensions but the last are its rows
-    pitch: int  #: elements from one row to the next
-    flips: tuple[Flip, ...] = ()  #: what is added to the offset without carry
-    block: int = 1  #: elements that the flips permute; the buffer spans whole blocks
-    cute: str | None = field(default=None, compare=False)  #: its text in CuTe's notation, if known
+    shape: tuple[int, ...]  #: the tile; all dimensions but the last are its rows.
+    pitch: int  #: elements from one row to the next.
+    flips: tuple[Flip, ...] = ()  #: what is added to the offset without carry.
+    block: int = 1  #: elements that the flips permute; the buffer spans whole blocks.
+    cute: str | None = field(default=None, compare=False)  #: its text in CuTe's notation, if known.
 
     @property
     def rows(self) -> int:

@@ -42,28 +42,20 @@ _SHOWN: Final = 8
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RegisterRelayout(Displayed):
-    """What a change of the layout of registers takes.
+    """What a change of the layout of registers takes."""
 
-    Attributes:
-        kind: ``nothing``; ``registers`` of the same lane; ``shuffle`` between lanes of a warp;
-            ``shared memory``; or ``between blocks`` of a cluster.
-        shuffles: 32-bit shuffles of each warp; 0 if the kind is another one.
-        lanes: the shuffles' xors of the lane's number, if they are xors: lane l receives from lane
-            l ^ x. Else for the first shuffle of warp 0 the lane that each one receives from.
-        are_xors: whether ``lanes`` are xors.
-        is_least: whether no schedule has fewer shuffles: each lane lacks as many elements.
-        elements: elements that each block holds afterwards.
-        bits: bits of an element; None if no layout says it.
-    """
-
+    #: ``nothing``; ``registers`` of the same lane; ``shuffle`` between lanes of a warp; ``shared
+    #: memory``; or ``between blocks`` of a cluster.
     kind: Kind
-    shuffles: int
+    shuffles: int  #: 32-bit shuffles of each warp; 0 if the kind is another one.
+    #: the shuffles' xors of the lane's number, if they are xors: lane l receives from lane l ^ x.
+    #: Else for the first shuffle of warp 0 the lane that each one receives from.
     lanes: tuple[int, ...]
-    are_xors: bool
-    is_least: bool
-    elements: int
-    bits: int | None
-    _matrices: Matrices = field(compare=False)
+    are_xors: bool  #: whether ``lanes`` are xors.
+    is_least: bool  #: whether no schedule has fewer shuffles: each lane lacks as many elements.
+    elements: int  #: elements that each block holds afterwards.
+    bits: int | None  #: bits of an element; None if no layout says it.
+    _bases: BasisPair = field(compare=False)
 
     json_keys: ClassVar = ("verdict", "kind", "shuffles", "lanes", "are_xors", "elements", "bytes")
 
@@ -96,7 +88,7 @@ class RegisterRelayout(Displayed):
 
         Elements narrower than 32 bits share shuffles; here each has its own.
         """
-        return self._matrices.rounds(warp, block)
+        return self._bases.rounds(warp, block)
 
     def __str__(self) -> str:
         return self.verdict
@@ -104,7 +96,7 @@ class RegisterRelayout(Displayed):
 
 def register_relayout(source: Recipe, target: Recipe, bits: int | None) -> RegisterRelayout:
     """Return what a change from one layout of registers to another takes."""
-    found = Matrices.of(source, target)
+    found = BasisPair.of(source, target)
     kind = next(kind for kind, fixed in _FIXED.items() if found.reaches(fixed))
     elements = 1 << Span(v for n in ("register", "lane", "warp") for v in found.target[n]).rank
     if kind != "shuffle":
@@ -121,7 +113,7 @@ def register_relayout(source: Recipe, target: Recipe, bits: int | None) -> Regis
 
 
 @dataclass(frozen=True)
-class Matrices:
+class BasisPair:
     """Two layouts as bases, each a row-major number of the element at a bit of an axis."""
 
     source: Mapping[str, tuple[int, ...]]
@@ -129,7 +121,7 @@ class Matrices:
     size: int
 
     @staticmethod
-    def of(source: Recipe, target: Recipe) -> Matrices:
+    def of(source: Recipe, target: Recipe) -> BasisPair:
         """Return the matrices of two recipes."""
         if source.shape != target.shape:
             raise ShapeError(
@@ -147,7 +139,7 @@ class Matrices:
                     f"give both layouts {sizes[0]} {name}s",
                 )
         size = max((v.bit_length() for part in one.values() for v in part), default=0)
-        return Matrices(one, other, size)
+        return BasisPair(one, other, size)
 
     def reaches(self, fixed: Sequence[str]) -> bool:
         """Whether each place finds its element where the fixed axes have the same coordinate."""
@@ -287,7 +279,7 @@ class Turn:
     different ones; ``clashes`` is the dimension of those for which there are too few.
     """
 
-    def __init__(self, m: Matrices) -> None:
+    def __init__(self, m: BasisPair) -> None:
         self.first: list[int] = []
         self.lanes: list[int] = []
         self.clashes = 0
@@ -302,7 +294,7 @@ class Turn:
                 self.first.append(0)
                 self.lanes.append(m.lane_of(m.modulo(one ^ other)))
 
-    def _add_lane(self, m: Matrices, element: int) -> None:
+    def _add_lane(self, m: BasisPair, element: int) -> None:
         vector, register = m.modulo(element), 0
         if vector in self._seen:
             new = (1 << k for k, v in enumerate(m.received) if v not in self._seen)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from morello_layouts.gpu.access import Array, Requests
+from morello_layouts.gpu.access import Array, LaneRequests
 from morello_layouts.gpu.placements import log2
 from morello_layouts.limits import SWIZZLE_NODES
 from morello_layouts.recipe import binary
@@ -21,10 +21,10 @@ Space: TypeAlias = tuple[int, ...]
 """Independent vectors, each with a highest bit of its own, in ascending order."""
 
 
-def echelon(vectors: Sequence[int]) -> Space:
+def row_echelon(vectors: Sequence[int]) -> Space:
     """Return the vectors of a space in ascending order, each with a highest bit of its own.
 
-    >>> echelon([0b011, 0b110, 0b101])
+    >>> row_echelon([0b011, 0b110, 0b101])
     (3, 5)
     """
     found: list[int] = []
@@ -35,7 +35,7 @@ def echelon(vectors: Sequence[int]) -> Space:
     return tuple(sorted(found))
 
 
-def spaces_of(index: Array, phase_lanes: Array, requests: Requests) -> set[Space] | None:
+def spaces_of(index: Array, phase_lanes: Array, requests: LaneRequests) -> set[Space] | None:
     """Return the spaces that phases ask for, in bits of the index; None if one is not linear."""
     found: set[Space] = set()
     if requests.vector & (requests.vector - 1):
@@ -49,7 +49,7 @@ def spaces_of(index: Array, phase_lanes: Array, requests: Requests) -> set[Space
             space = _space([lane ^ lanes[0] for lane in lanes])
             if space is None:
                 return None
-            found.add(echelon([*inner, *space]))
+            found.add(row_echelon([*inner, *space]))
     return found
 
 
@@ -65,16 +65,16 @@ def _space(lanes: list[int]) -> list[int] | None:
     return columns if sums == lanes else None
 
 
-def deficit(space: Space, banks: Sequence[int]) -> int:
+def lost_rank(space: Space, banks: Sequence[int]) -> int:
     """Return how many dimensions of a space a map to banks loses.
 
-    >>> deficit((1, 2, 4), [1, 2, 3])
+    >>> lost_rank((1, 2, 4), [1, 2, 3])
     1
     """
     return len(space) - binary.rank(binary.apply(banks, vector) for vector in space)
 
 
-def least_deficit(space: Space, low: int, high: int) -> int:
+def least_lost_rank(space: Space, low: int, high: int) -> int:
     """Return the dimensions that every map to banks loses if low bits of the index are its own.
 
     Args:
@@ -82,7 +82,7 @@ def least_deficit(space: Space, low: int, high: int) -> int:
         low: bits of the index that are bits of the bank.
         high: the other bits of the bank.
 
-    >>> least_deficit((8, 16, 32, 64), 2, 3)
+    >>> least_lost_rank((8, 16, 32, 64), 2, 3)
     1
     """
     kept = binary.rank(vector % (1 << low) for vector in space)
@@ -91,21 +91,13 @@ def least_deficit(space: Space, low: int, high: int) -> int:
 
 @dataclass
 class Search:
-    """A search for a map to banks that loses few dimensions of each space.
+    """A search for a map to banks that loses few dimensions of each space."""
 
-    Attributes:
-        spaces: the spaces.
-        bits: bits of an index.
-        banks: bits of a bank.
-        low: bits of an index that stay bits of the bank, and to which nothing is added.
-        nodes: choices that were made.
-    """
-
-    spaces: Sequence[Space]
-    bits: int
-    banks: int
-    low: int
-    nodes: int = 0
+    spaces: Sequence[Space]  #: the spaces.
+    bits: int  #: bits of an index.
+    banks: int  #: bits of a bank.
+    low: int  #: bits of an index that stay bits of the bank, and to which nothing is added.
+    nodes: int = 0  #: choices that were made.
 
     @property
     def is_exhausted(self) -> bool:
@@ -115,7 +107,7 @@ class Search:
     @property
     def least(self) -> list[int]:
         """The dimensions that every map loses of each space."""
-        return [least_deficit(space, self.low, self.banks - self.low) for space in self.spaces]
+        return [least_lost_rank(space, self.low, self.banks - self.low) for space in self.spaces]
 
     def by_rows(self, allowed: Sequence[int]) -> tuple[int, ...] | None:
         """Return a map that keeps the low bits of the index and adds higher ones to them."""
@@ -137,7 +129,7 @@ class Search:
         basis += [1 << k for k in range(self.bits) if span.add(1 << k)]
         to_basis = binary.inverse(basis)
         assert to_basis is not None, "independent vectors have an inverse"
-        spaces = [echelon(binary.compose(to_basis, space)) for space in self.spaces]
+        spaces = [row_echelon(binary.compose(to_basis, space)) for space in self.spaces]
         found = self._find(spaces, known, allowed)
         return None if found is None else binary.compose(found, to_basis)
 
@@ -175,17 +167,17 @@ class Search:
         end = 1 << len(images)
         for space, most in zip(spaces, allowed, strict=True):
             inside = tuple(vector for vector in space if vector < end)
-            if inside and deficit(inside, images) > most:
+            if inside and lost_rank(inside, images) > most:
                 return False
         return True
 
 
-def placed(banks: Sequence[int], bits: int) -> tuple[int, ...]:
+def extended_to_placement(banks: Sequence[int], bits: int) -> tuple[int, ...]:
     """Return a whole placement whose low bits are those of a map to banks.
 
     The bits that the banks do not tell apart follow in their order.
 
-    >>> placed([1, 2, 3], 2)
+    >>> extended_to_placement([1, 2, 3], 2)
     (1, 2, 7)
     """
     span = binary.Span(banks)

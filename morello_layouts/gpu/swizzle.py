@@ -10,35 +10,34 @@ from math import lcm, prod
 from typing import ClassVar, Literal
 
 from morello_layouts.description import count
-from morello_layouts.gpu.access import WIDEST, Access, Array, Fragment, Requests
+from morello_layouts.gpu.access import WIDEST, Access, Array, Fragment, LaneRequests
 from morello_layouts.gpu.banks import BANKS, ROUND, WORD, alignment, phases_of, pieces_of, rounds_of
 from morello_layouts.gpu.placements import PlacedTile, linear, log2, row_xor, swizzle
-from morello_layouts.gpu.spaces import Search, Space, deficit, echelon, placed, spaces_of
+from morello_layouts.gpu.spaces import (
+    Search,
+    Space,
+    extended_to_placement,
+    lost_rank,
+    row_echelon,
+    spaces_of,
+)
 from morello_layouts.lazy import numpy as np
 from morello_layouts.limits import SWIZZLE_CHECKED, SWIZZLE_GLANCE, SWIZZLE_SAMPLE, SWIZZLE_TRIED
 from morello_layouts.plain import Displayed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Asked:
-    """Instructions of an access of a tile.
+class SampledAccess:
+    """Instructions of an access of a tile."""
 
-    Attributes:
-        requests: what they ask for.
-        bits: bits of an element.
-        row: the row of each lane's first element, all dimensions but the last being rows.
-        index: its row-major index.
-        phase_lanes: the lanes of a phase in each instruction; equal addresses merge phases.
-    """
-
-    requests: Requests
-    bits: int
-    row: Array
-    index: Array
-    phase_lanes: Array
+    requests: LaneRequests  #: what they ask for.
+    bits: int  #: bits of an element.
+    row: Array  #: the row of each lane's first element, all dimensions but the last being rows.
+    index: Array  #: its row-major index.
+    phase_lanes: Array  #: the lanes of a phase in each instruction; equal addresses merge phases.
 
     @staticmethod
-    def of(access: Access, shape: tuple[int, ...], bits: int) -> Asked:
+    def of(access: Access, shape: tuple[int, ...], bits: int) -> SampledAccess:
         """Return an access of a tile."""
         requests = access.requests(shape, bits, None)
         at = np.moveaxis(requests.coordinates, -1, 0)
@@ -48,9 +47,9 @@ class Asked:
         index = row * shape[-1] + at[-1]
         lanes = phases_of(pieces_of(index, requests, bits), access)
         parts = len(lanes) // max(1, len(index))
-        return Asked(requests, bits, row, index, lanes[::parts])
+        return SampledAccess(requests, bits, row, index, lanes[::parts])
 
-    def sample(self, most: int) -> Asked:
+    def sample(self, most: int) -> SampledAccess:
         """Return a few of its instructions: the first ones, and others at random."""
         count = len(self.index)
         if count <= most:
@@ -61,7 +60,7 @@ class Asked:
         of = self.requests
         few = replace(of, coordinates=of.coordinates[which], active=of.active[which])
         rest = (each[which] for each in (self.row, self.index, self.phase_lanes))
-        return Asked(few, self.bits, *rest)
+        return SampledAccess(few, self.bits, *rest)
 
     def rounds(self, candidates: Sequence[PlacedTile]) -> Array:
         """Return the rounds of all phases in each placement: placements by phases."""
@@ -95,35 +94,22 @@ class Asked:
 
 @dataclass(frozen=True, order=True)
 class Score:
-    """The cost of a placement, the most important part first.
+    """The cost of a placement, the most important part first."""
 
-    Attributes:
-        ways: the rounds of the worst phase.
-        rounds: the rounds of the phases of a few instructions.
-        padding: elements of padding.
-    """
-
-    ways: int
-    rounds: int
-    padding: int
+    ways: int  #: the rounds of the worst phase.
+    rounds: int  #: the rounds of the phases of a few instructions.
+    padding: int  #: elements of padding.
 
 
 @dataclass
-class Task:
-    """A tile and its accesses, and what was tried.
+class SwizzleSearch:
+    """A tile and its accesses, and what was tried."""
 
-    Attributes:
-        shape: the sizes of the tile.
-        bits: bits of an element.
-        asked: the accesses.
-        tried: placements that were tried.
-        is_searched: whether no linear placement has the fewest ways that accesses allow.
-    """
-
-    shape: tuple[int, ...]
-    bits: int
-    asked: tuple[Asked, ...]
-    tried: int = 0
+    shape: tuple[int, ...]  #: the sizes of the tile.
+    bits: int  #: bits of an element.
+    asked: tuple[SampledAccess, ...]  #: the accesses.
+    tried: int = 0  #: placements that were tried.
+    #: whether no linear placement has the fewest ways that accesses allow.
     is_searched: bool = False
 
     @cached_property
@@ -153,17 +139,17 @@ class Task:
         return [PlacedTile(self.shape, self.plain.pitch + k * self.unit) for k in range(most + 1)]
 
     @cached_property
-    def sample(self) -> tuple[Asked, ...]:
+    def sample(self) -> tuple[SampledAccess, ...]:
         """A few instructions of each access."""
         return tuple(each.sample(SWIZZLE_SAMPLE) for each in self.asked)
 
     @cached_property
-    def glance(self) -> tuple[Asked, ...]:
+    def glance(self) -> tuple[SampledAccess, ...]:
         """Very few instructions of each access."""
         return tuple(each.sample(SWIZZLE_GLANCE) for each in self.asked)
 
     def scores(
-        self, candidates: Sequence[PlacedTile], accesses: Sequence[Asked] | None = None
+        self, candidates: Sequence[PlacedTile], accesses: Sequence[SampledAccess] | None = None
     ) -> list[Score]:
         """Return the cost of placements, from a few instructions of each access."""
         if not candidates:
@@ -257,7 +243,7 @@ class Task:
             some = spaces_of(each.index, each.phase_lanes, each.requests)
             if some is None:
                 return None
-            found |= {echelon([vector >> self.below for vector in space]) for space in some}
+            found |= {row_echelon([vector >> self.below for vector in space]) for space in some}
         return tuple(sorted(found, key=lambda space: (-len(space), space)))
 
     @cached_property
@@ -291,7 +277,7 @@ class Task:
             yield self._placed(found, banks)
 
     def _placed(self, images: Sequence[int], banks: int) -> PlacedTile:
-        words = (place << self.below for place in placed(images, banks))
+        words = (place << self.below for place in extended_to_placement(images, banks))
         return linear(self.shape, (*(1 << k for k in range(self.below)), *words))
 
     def _lost(self, each: PlacedTile, spaces: tuple[Space, ...], bits: int) -> tuple[int, int]:
@@ -299,7 +285,7 @@ class Task:
         units = (1 << k for k in range(self.below, self.below + bits))
         places = (unit ^ sum(flip.of(0, unit) for flip in each.flips) for unit in units)
         images = [(place & (1 << self.end) - 1) >> self.below for place in places]
-        deficits = [deficit(space, images) for space in spaces]
+        deficits = [lost_rank(space, images) for space in spaces]
         return max(deficits, default=0), sum(1 << each for each in deficits)
 
     def _swizzles(self, pitch: int) -> Iterator[PlacedTile]:
@@ -347,44 +333,28 @@ def _few_lost(search: Search) -> tuple[int, ...] | None:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class BestSwizzle(Displayed):
-    """A placement of a tile with as few bank conflicts as can be.
-
-    Attributes:
-        shape: the sizes of the tile.
-        bits: bits of an element.
-        accesses: the accesses in words.
-        ways: the ways of each access.
-        plain_ways: their ways in rows without swizzle and padding.
-        padding: elements of padding in the buffer.
-        pitch: elements from one row to the next.
-        layout: the placement as a layout, which every function takes.
-        cute: the placement in CuTe's notation, on elements; None if it has none.
-        triton: the placement as an attribute of Triton; None if it has none.
-        cuda: the offset of ``row`` and ``column`` in C.
-        reason: why no placement is better, or what was tried.
-        is_best: whether it is known that none is better, among all linear placements if sizes are
-            powers of two, and among those of the reason if not.
-        tried: the placements that were tried.
-        padded: the smallest pitch with as few ways as vectors that stay whole allow, if there is
-            one: without conflicts unless an access is down a column and another one is wide.
-    """
+    """A placement of a tile with as few bank conflicts as can be."""
 
     json_keys: ClassVar = ("verdict", "*", "padding_bytes")
 
-    shape: tuple[int, ...]
-    bits: int
-    accesses: tuple[str, ...]
-    ways: tuple[int, ...]
-    plain_ways: tuple[int, ...]
-    padding: int
-    pitch: int
-    layout: PlacedTile
-    cute: str | None
-    triton: str | None
-    cuda: str
-    reason: str
+    shape: tuple[int, ...]  #: the sizes of the tile.
+    bits: int  #: bits of an element.
+    accesses: tuple[str, ...]  #: the accesses in words.
+    ways: tuple[int, ...]  #: the ways of each access.
+    plain_ways: tuple[int, ...]  #: their ways in rows without swizzle and padding.
+    padding: int  #: elements of padding in the buffer.
+    pitch: int  #: elements from one row to the next.
+    layout: PlacedTile  #: the placement as a layout, which every function takes.
+    cute: str | None  #: the placement in CuTe's notation, on elements; None if it has none.
+    triton: str | None  #: the placement as an attribute of Triton; None if it has none.
+    cuda: str  #: the offset of ``row`` and ``column`` in C.
+    reason: str  #: why no placement is better, or what was tried.
+    #: whether it is known that none is better, among all linear placements if sizes are powers of
+    #: two, and among those of the reason if not.
     is_best: bool
-    tried: int
+    tried: int  #: the placements that were tried.
+    #: the smallest pitch with as few ways as vectors that stay whole allow, if there is one:
+    #: without conflicts unless an access is down a column and another one is wide.
     padded: int | None
 
     @property
@@ -432,39 +402,41 @@ def best_swizzle_of(
         accesses: what warps read and write.
         written: returns the text of a placement in a notation, or None if it has none.
     """
-    task, accesses = _task(shape, bits, accesses), tuple(accesses)
-    best, ways = task.best()
+    search, accesses = _search(shape, bits, accesses), tuple(accesses)
+    best, ways = search.best()
     for widest in (8, 4, 2, 1) if max(ways) > 1 else ():
         narrow = _narrowed(accesses, widest)
         if narrow == accesses:
             continue
         # Narrower vectors of a fragment take more instructions, but not more rounds.
-        other = _task(shape, bits, narrow)
+        other = _search(shape, bits, narrow)
         found, fewer = other.best()
-        if max(fewer) < max(ways) and other.rounds(found) <= task.rounds(best):
-            task, accesses, best, ways = other, narrow, found, fewer
-    is_least, cute = task.is_least(ways), written(best, "cute")
+        if max(fewer) < max(ways) and other.rounds(found) <= search.rounds(best):
+            search, accesses, best, ways = other, narrow, found, fewer
+    is_least, cute = search.is_least(ways), written(best, "cute")
     return BestSwizzle(
         shape,
         bits,
         tuple(str(access) for access in accesses),
         ways,
-        task.ways(task.plain),
+        search.ways(search.plain),
         best.padding,
         best.pitch,
         replace(best, cute=cute),
         cute,
         written(best, "triton"),
         best.text,
-        task.reason(is_least),
-        is_least or task.is_searched,
-        task.tried,
-        task.padded(),
+        search.reason(is_least),
+        is_least or search.is_searched,
+        search.tried,
+        search.padded(),
     )
 
 
-def _task(shape: tuple[int, ...], bits: int, accesses: Sequence[Access]) -> Task:
-    return Task(shape, bits, tuple(Asked.of(access, shape, bits) for access in accesses))
+def _search(shape: tuple[int, ...], bits: int, accesses: Sequence[Access]) -> SwizzleSearch:
+    return SwizzleSearch(
+        shape, bits, tuple(SampledAccess.of(access, shape, bits) for access in accesses)
+    )
 
 
 def _narrowed(accesses: tuple[Access, ...], widest: int) -> tuple[Access, ...]:

@@ -12,7 +12,7 @@ import pytest
 
 import morello_layouts as ml
 from morello_layouts.gpu import BankConflicts
-from morello_layouts.gpu.spaces import Search, echelon
+from morello_layouts.gpu.spaces import Search, row_echelon
 from morello_layouts.plain import plain
 from tests.support import swizzle_judges as judges
 from tests.support.swizzle_judges import Tile
@@ -188,7 +188,7 @@ def loses_nothing(images: tuple[int, ...], spaces: list[tuple[int, ...]]) -> boo
 @each_row("number", range(25))
 def test_a_map_to_banks_is_found_if_there_is_one(number: int) -> None:
     random = Random(f"spaces {number}")
-    spaces = [echelon(random.sample(range(1, 1 << BITS), random.choice((1, 2))))
+    spaces = [row_echelon(random.sample(range(1, 1 << BITS), random.choice((1, 2))))
               for _ in range(random.randint(1, 14))]  # fmt: skip
     maps = list(product(range(1 << BANKS), repeat=BITS))
     good = [images for images in maps if loses_nothing(images, spaces)]

@@ -19,10 +19,10 @@ from morello_layouts.recipe import Merge, Pad, Recipe, Replicate, Split, Step, T
 class Digit(NamedTuple):
     """A part of a coordinate: ``coordinate[dim] // unit % size``."""
 
-    dim: int | None  #: the dimension; None for holders of the same elements
-    unit: int  #: the step of the coordinate for which the digit grows by one
-    size: int  #: the number of its values
-    room: int = 0  #: places along its axis, if there are more than values
+    dim: int | None  #: the dimension; None for holders of the same elements.
+    unit: int  #: the step of the coordinate for which the digit grows by one.
+    size: int  #: the number of its values.
+    room: int = 0  #: places along its axis, if there are more than values.
 
     @property
     def places(self) -> int:
