@@ -12,7 +12,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
-from morello_layouts.lazy import offer
+from morello_layouts.lazy import importing, offer
 
 if TYPE_CHECKING:
     from morello_layouts import (
@@ -190,12 +190,13 @@ def _near(name: str) -> str:
 
 def __getattr__(name: str) -> Any:
     """Load a public name or a submodule on first use."""
-    if name in _SUBMODULES:
-        value: Any = import_module(f"{__name__}.{_SUBMODULES[name]}")
-    elif name in _MODULE_OF:
-        value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
-    else:
+    if name not in _SUBMODULES and name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_near(name)}")
+    with importing:
+        if name in _SUBMODULES:
+            value: Any = import_module(f"{__name__}.{_SUBMODULES[name]}")
+        else:
+            value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
     globals()[name] = value
     return value
 
@@ -203,7 +204,8 @@ def __getattr__(name: str) -> Any:
 def _offered(name: str) -> Any:
     """Return a function for a method that is short for it."""
     if name in _METHODS:
-        return getattr(import_module(f"{__name__}.{_METHODS[name]}"), name)
+        with importing:
+            return getattr(import_module(f"{__name__}.{_METHODS[name]}"), name)
     return __getattr__(name)
 
 

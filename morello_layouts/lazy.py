@@ -3,14 +3,50 @@
 from __future__ import annotations
 
 import sys
+from _thread import RLock
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from morello_layouts.errors import UnsupportedError
 
-__all__ = ["NotInstalledError", "from_front", "has_numpy", "loader", "missing", "numpy", "offer"]
+__all__ = [
+    "NotInstalledError",
+    "from_front",
+    "has_numpy",
+    "importing",
+    "loader",
+    "missing",
+    "numpy",
+    "offer",
+]
+
+
+_IMPORTING: Final = RLock()
+_SECONDS: Final = 20
+
+
+class _Importing:
+    """Hold this to import a module of the package late, in a function: ``with importing:``.
+
+    Importing takes the lock of a submodule and then its package's, but a package that loads holds
+    its own and takes those of its submodules: two threads that come from both ends get half a
+    module, or a deadlock. So what loads after ``import morello_layouts`` loads in one thread at a
+    time. A thread of the user's that imports a submodule by itself may hold what the other one
+    waits for; then this one goes on after some seconds.
+    """
+
+    def __enter__(self) -> None:
+        _IMPORTING.acquire(timeout=_SECONDS)
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(RuntimeError):  # it went on without
+            _IMPORTING.release()
+
+
+importing: Final = _Importing()
 
 
 class NotInstalledError(UnsupportedError):
@@ -77,8 +113,9 @@ def loader(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
     def load(name: str) -> Any:
         if name not in module_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        found = getattr(import_module(f"{package}.{module_of[name]}"), name)
-        vars(import_module(package))[name] = found
+        with importing:
+            found = getattr(import_module(f"{package}.{module_of[name]}"), name)
+            vars(import_module(package))[name] = found
         return found
 
     return load

@@ -18,6 +18,7 @@ from morello_layouts.expr.sizes import SizeExpr, ceil_quotient, evaluated
 from morello_layouts.expr.substitution import map_ints, substitute
 from morello_layouts.kernels.relayout import Relayout
 from morello_layouts.layout import Layout
+from morello_layouts.lazy import importing
 from morello_layouts.maps import IndexMap
 from morello_layouts.maps.derived import shifted
 from morello_layouts.notations.registry import name_of
@@ -78,8 +79,9 @@ def agree(
     >>> print(agree(tiles, tiles, writes="buffer", producer_bytes="M*N").advice[0])
     allocate 1024*ceil(M/8)*ceil(N/128) bytes for the producer
     """
-    from morello_layouts.proof.access import Access
-    from morello_layouts.proof.agreement import agree as decide
+    with importing:
+        from morello_layouts.proof.access import Access
+        from morello_layouts.proof.agreement import agree as decide
 
     one_text = isinstance(producer, str) and producer == consumer
     written = parsed(producer)
@@ -131,7 +133,8 @@ def _advice(
     given: tuple[LayoutLike, LayoutLike], sides: tuple[Access, Access], answer: Agreement
 ) -> Iterator[str]:
     """Yield what to do; each was tried."""
-    from morello_layouts.proof.access import covers, fits
+    with importing:
+        from morello_layouts.proof.access import covers, fits
 
     if answer.holds is False and answer.counterexample is not None:
         yield from _other_texts(given, sides)
@@ -158,7 +161,8 @@ def _other_texts(
     given: tuple[LayoutLike, LayoutLike], sides: tuple[Access, Access]
 ) -> Iterator[str]:
     """Yield the layout of each side in the notation of the other, if it is right at its shape."""
-    from morello_layouts.proof.agreement import agree as decide
+    with importing:
+        from morello_layouts.proof.agreement import agree as decide
 
     write: Any = convert
     names = ("consumer", "producer")
@@ -177,8 +181,9 @@ def _other_texts(
 
 def _start(sides: tuple[Access, Access], found: Any) -> str:
     """Return who begins at a later slot, if every element is then read where it is written."""
-    from morello_layouts.proof.agreement import common_maps
-    from morello_layouts.proof.equivalent import have_equal_offsets
+    with importing:
+        from morello_layouts.proof.agreement import common_maps
+        from morello_layouts.proof.equivalent import have_equal_offsets
 
     one, other = common_maps(*sides)
     slots = found.written - found.read
@@ -192,7 +197,8 @@ def _start(sides: tuple[Access, Access], found: Any) -> str:
 
 def _relayout(sides: tuple[Access, Access], found: Any) -> AffineExpr:
     """Return the producer's offset as a form of the consumer's."""
-    from morello_layouts.proof.agreement import common_maps
+    with importing:
+        from morello_layouts.proof.agreement import common_maps
 
     move = Relayout(*common_maps(*sides))
     if move.form.evaluate({"p": found.read, **found.sizes}) != found.written:

@@ -13,6 +13,7 @@ from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr, Interval
 from morello_layouts.expr.assumptions import Assumption, meet_all
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
+from morello_layouts.lazy import importing
 
 if TYPE_CHECKING:
     import sympy
@@ -78,7 +79,8 @@ def _number(given: Any) -> Int | None:
     if isinstance(given, SizeExpr):
         return given
     if getattr(given, "free_symbols", None):
-        from morello_layouts.expr.conversions import number_from_sympy
+        with importing:
+            from morello_layouts.expr.conversions import number_from_sympy
 
         for symbol in given.free_symbols:
             if symbol.is_positive is False or symbol.is_integer is False:
@@ -105,7 +107,8 @@ def form_of(given: Any, name: str) -> AffineExpr:
         names = re.findall(r"[A-Za-z_]\w*", text, re.ASCII)
         form = notations.parse_expression(text, dict.fromkeys(names, Interval(1, None)))
     elif getattr(given, "free_symbols", None):
-        from morello_layouts.expr.conversions import form_from_sympy
+        with importing:
+            from morello_layouts.expr.conversions import form_from_sympy
 
         form = form_from_sympy(given, {s.name: Interval(1, None) for s in given.free_symbols})
     if form is not None and (form.terms or not is_nonnegative(-1 - form.const)):

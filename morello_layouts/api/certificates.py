@@ -9,6 +9,7 @@ from morello_layouts.api.layouts import LayoutLike, index_map, index_maps
 from morello_layouts.checks import shown
 from morello_layouts.errors import LayoutError
 from morello_layouts.kernels.relayout import Relayout
+from morello_layouts.lazy import importing
 from morello_layouts.maps import AffineMap
 
 if TYPE_CHECKING:
@@ -64,7 +65,8 @@ def certificate(
     >>> check(found)
     'padded'
     """
-    from morello_layouts.proof import certificate as proofs
+    with importing:
+        from morello_layouts.proof import certificate as proofs
 
     if isinstance(layout, Relayout):
         return proofs.certificate_of_relayout(layout.source, layout.target, layout.expr)

@@ -17,6 +17,7 @@ from morello_layouts.errors import (
 )
 from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.layout import Layout
+from morello_layouts.lazy import importing
 from morello_layouts.notations.xla import XlaLayout, XlaShape
 
 To: TypeAlias = Literal[
@@ -129,7 +130,8 @@ f32[3,5]{1,0:T(2,2)}
     if to == "xla" and isinstance(own, XlaLayout):
         found: Layout = own
     else:
-        from morello_layouts.translate.writers import written  # loads ISL
+        with importing:
+            from morello_layouts.translate.writers import written  # loads ISL
 
         found = written(m, to, element_type)
     if element_type is None or not isinstance(found, XlaLayout):

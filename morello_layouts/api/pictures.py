@@ -10,6 +10,7 @@ from morello_layouts.api.arguments import Shape
 from morello_layouts.api.layouts import LayoutLike, index_map, index_maps, parsed
 from morello_layouts.checks import as_index
 from morello_layouts.errors import LayoutError
+from morello_layouts.lazy import importing
 from morello_layouts.maps import IndexMap
 from morello_layouts.maps.names import as_names
 
@@ -83,7 +84,8 @@ def draw(
     >>> draw("[0, 1]", "[1, 0]", (6, 8), dots=[(2, 3)]).svg().count('class="cell"')
     96
     """
-    from morello_layouts.picture import Limits, Style, picture_of
+    with importing:
+        from morello_layouts.picture import Limits, Style, picture_of
 
     second, sizes = _second_and_shape(other, shape)
     layout = parsed(layout, notation)
@@ -105,7 +107,8 @@ def draw(
 
 def html_of(layout: LayoutLike) -> str:
     """Return a layout or an index map as a notebook shows it: the formula, and the picture."""
-    from morello_layouts.expr.mathml import mathml
+    with importing:
+        from morello_layouts.expr.mathml import mathml
 
     m = index_map(layout)
     formula = mathml(m._repr_latex_())

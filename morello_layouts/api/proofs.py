@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from morello_layouts.api.arguments import Assuming, Shape, assumptions_of
 from morello_layouts.api.layouts import LayoutLike, index_map, index_maps, needs_shape, parsed
 from morello_layouts.checks import as_int, as_tuple, require_rank
+from morello_layouts.lazy import importing
 from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.notations.xla import XlaShape
 
@@ -251,7 +252,8 @@ def alignment(
     >>> print(ml.alignment("bf16[M,N]{1,0:T(8,128)(2,1)}", tile=(8, 128), base_alignment=512))
     every address is a multiple of 512 bytes. Decided by steps and ISL.
     """
-    from morello_layouts.proof import equivalent as proofs
+    with importing:
+        from morello_layouts.proof import equivalent as proofs
 
     m = index_map(layout, shape, assuming=assuming, notation=notation)
     if tile is not None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from morello_layouts.api.arguments import Assuming, Shape
 from morello_layouts.api.layouts import LayoutLike, own_maps
 from morello_layouts.errors import LayoutError, ShapeError
+from morello_layouts.lazy import importing
 
 if TYPE_CHECKING:
     from morello_layouts.resharding.log import Pair, Rematerialization
@@ -50,7 +51,8 @@ def reshard(
       3*M*N of 4*M*N bytes move
       minimal for all sizes: each device receives what it lacks, once. Decided by arithmetic.
     """
-    from morello_layouts.resharding.plan import plan_of
+    with importing:
+        from morello_layouts.resharding.plan import plan_of
 
     one, other = own_maps(source, target, shape, assuming)
     if one.recipe.shape != other.recipe.shape:
@@ -88,13 +90,15 @@ def rematerializations(log: str, shape: Shape | None = None) -> tuple[Rematerial
     >>> found.advice
     "put with_sharding_constraint between: P('m1', 'm0', None); each step is one collective"
     """
-    from morello_layouts.resharding.log import pairs_of
+    with importing:
+        from morello_layouts.resharding.log import pairs_of
 
     return tuple(_planned(pair, shape) for pair in pairs_of(log))
 
 
 def _planned(pair: Pair, shape: Shape | None) -> Rematerialization:
-    from morello_layouts.resharding.log import Rematerialization
+    with importing:
+        from morello_layouts.resharding.log import Rematerialization
 
     head = (pair.line, pair.operation, pair.source, pair.target)
     array = f"{pair.array}, " if pair.array else ""

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from morello_layouts.errors import LayoutError
+from morello_layouts.lazy import importing
 
 if TYPE_CHECKING:
     from morello_layouts.hlo import HloInstruction
@@ -97,12 +98,14 @@ _SIZES: Final = "once the program is partitioned, sizes are those of one part"
 def instruction_in(text: object) -> HloInstruction | None:
     """Return the HLO instruction that a text holds; None for other texts."""
     if not isinstance(text, str):
-        from morello_layouts.hlo import HloInstruction as Instruction
+        with importing:
+            from morello_layouts.hlo import HloInstruction as Instruction
 
         return text if isinstance(text, Instruction) else None
     if _BEGINNING.match(text) is None:
         return None
-    from morello_layouts.hlo import read_hlo
+    with importing:
+        from morello_layouts.hlo import read_hlo
 
     found = list(read_hlo(text).instructions)
     if len(found) != 1:
@@ -116,7 +119,8 @@ def instruction_in(text: object) -> HloInstruction | None:
 
 def instruction_facts(instruction: HloInstruction) -> dict[str, Any]:
     """Return the parts of an instruction by name; None for a missing part."""
-    from morello_layouts.notations.sharding.reader import sharding_of
+    with importing:
+        from morello_layouts.notations.sharding.reader import sharding_of
 
     shapes = instruction.operand_shapes or (None,) * len(instruction.operand_names)
     operands = zip(instruction.operand_names, shapes, strict=True)

@@ -18,6 +18,7 @@ from morello_layouts.explanations.instruction import instruction_facts, instruct
 from morello_layouts.explanations.report import ArrayReport, Proofs
 from morello_layouts.expr.sizes import Int
 from morello_layouts.layout import Layout
+from morello_layouts.lazy import importing
 from morello_layouts.limits import EXPLAINED_IN_HTML, EXPLANATION_WIDTH
 from morello_layouts.maps import IndexMap
 from morello_layouts.maps.names import renamed
@@ -382,7 +383,8 @@ class Explanation:
 
     def lines(self, medium: Medium | None = None) -> Iterator[Text]:
         """Yield the lines for a medium, such as a terminal; by default for ``str()``."""
-        from morello_layouts.explanations.rows import Medium, lines_of
+        with importing:
+            from morello_layouts.explanations.rows import Medium, lines_of
 
         return lines_of(self.text, self.instruction, self.arrays, medium or Medium())
 
@@ -394,7 +396,8 @@ class Explanation:
         return f"<{type(self).__name__}: {text}, {count(len(self.arrays), 'array')}>"
 
     def _repr_html_(self) -> str:
-        from morello_layouts.explanations.rows import html_of
+        with importing:
+            from morello_layouts.explanations.rows import html_of
 
         return html_of(self.instruction, self.arrays, EXPLAINED_IN_HTML)
 
@@ -462,7 +465,8 @@ def explain(
             f"{value} holds the sizes of each array",
             "leave out the argument shape",
         )
-    from morello_layouts.explanations.report import report_of
+    with importing:
+        from morello_layouts.explanations.report import report_of
 
     seen: dict[str, ArrayReport] = {}
     reports = []

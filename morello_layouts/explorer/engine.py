@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from morello_layouts.lazy import importing
 from morello_layouts.limits import EXPLORER_ANSWER
 
 WARMING: Final = {"layout": "f32[M,N]{1,0:T(2,2)}", "other": "[1, 0]", "assuming": "2 | M"}
@@ -22,7 +23,8 @@ def answered(fields: Mapping[str, str]) -> Iterator[str]:
     >>> [*answered({"layout": ""})][0][:24]
     '{"errors":[{"field":"lay'
     """
-    from morello_layouts.explorer.answer import parts
+    with importing:
+        from morello_layouts.explorer.answer import parts
 
     # Sizes of many dimensions multiply to numbers of more digits than Python prints by default.
     sys.set_int_max_str_digits(0)

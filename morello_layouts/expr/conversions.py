@@ -32,6 +32,7 @@ from morello_layouts.expr.sizes import (
     join_signed,
 )
 from morello_layouts.expr.substitution import substitute
+from morello_layouts.lazy import importing
 
 if TYPE_CHECKING:
     import sympy
@@ -296,7 +297,8 @@ def to_sympy(form: AffineExpr, symbols: Mapping[str, sympy.Symbol] | None = None
     """
     from sympy import Add, Integer, Mul, Rational
 
-    from morello_layouts.expr.sympy_functions import BitXor as SympyXor, Mod, floor
+    with importing:
+        from morello_layouts.expr.sympy_functions import BitXor as SympyXor, Mod, floor
 
     named = symbols or {}
 
@@ -344,7 +346,8 @@ def size_to_sympy(value: Int, named: Mapping[str, sympy.Symbol]) -> Any:
     """Return a size as a SymPy expression of positive integer symbols and ``ceiling``."""
     from sympy import Integer, Symbol
 
-    from morello_layouts.expr.sympy_functions import ceiling
+    with importing:
+        from morello_layouts.expr.sympy_functions import ceiling
 
     if isinstance(value, int):
         return Integer(value)

@@ -12,7 +12,7 @@ from morello_layouts.expr import AffineExpr, canonicalize
 from morello_layouts.expr.conversions import latex_map, to_sympy
 from morello_layouts.expr.substitution import substitute
 from morello_layouts.layout import ElementType
-from morello_layouts.lazy import numpy as np
+from morello_layouts.lazy import importing, numpy as np
 from morello_layouts.maps import IndexMap, Inverse
 from morello_layouts.notations.xla import ELEMENT_BITS, numpy_type
 from morello_layouts.recipe import has_inverse
@@ -138,8 +138,9 @@ class Relayout:
         >>> print(text[text.rindex("void relayout(") :].splitlines()[0])
         void relayout(void *restrict target, const void *restrict source, size_t M, size_t N)
         """
-        from morello_layouts.kernels.emit_c import kernel_text
-        from morello_layouts.kernels.plan import Kernel
+        with importing:
+            from morello_layouts.kernels.emit_c import kernel_text
+            from morello_layouts.kernels.plan import Kernel
 
         items = self._items(dtype)
         layouts = f"{self.source.source or self.source}\nto {self.target.source or self.target}"
@@ -175,7 +176,12 @@ class Relayout:
         >>> f([1, 2, 3, 4, 5, 6], M=2, N=3), f([[1, 2], [3, 4]])
         (array([1, 4, 2, 5, 3, 6], dtype=int16), array([1, 3, 2, 4], dtype=int16))
         """
-        from morello_layouts.kernels.compiled import compiled_relayout, sized_relayout, thread_count
+        with importing:
+            from morello_layouts.kernels.compiled import (
+                compiled_relayout,
+                sized_relayout,
+                thread_count,
+            )
 
         count = thread_count(threads)
         items = self._items(dtype)

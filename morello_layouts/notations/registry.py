@@ -20,6 +20,7 @@ from morello_layouts.description import (
 )
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.layout import Arrays, Layout, checked_recipe, notation_name
+from morello_layouts.lazy import importing
 from morello_layouts.limits import FORMULA_TEXT, LAYOUT_TEXT
 from morello_layouts.notations.expression import parse_expression
 from morello_layouts.notations.repair import repaired
@@ -92,7 +93,8 @@ def _module(name: str) -> str:
 def _loaded(place: str) -> list[Any]:
     """Return values by the module, from this folder, and their names: ``xla:XlaShape``."""
     module, _, names = place.partition(":")
-    return [getattr(import_module(_module(module)), name) for name in names.split()]
+    with importing:
+        return [getattr(import_module(_module(module)), name) for name in names.split()]
 
 
 _TYPES: Final = "|".join(ELEMENT_BITS)

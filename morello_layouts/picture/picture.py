@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
-from morello_layouts.lazy import has_numpy, numpy as np
+from morello_layouts.lazy import has_numpy, importing, numpy as np
 from morello_layouts.limits import PICTURE_CELLS, PICTURE_COMPARED, PNG_SECONDS, PNG_SIDE
 from morello_layouts.maps import IndexMap
 from morello_layouts.picture.panel import Panel, Style, check_style, colour_numbers
@@ -67,7 +67,8 @@ class Picture:
 
     def html(self) -> str:
         """Return an interactive page that needs no network: point at cells, play the recipe."""
-        from morello_layouts.picture.page import page
+        with importing:
+            from morello_layouts.picture.page import page
 
         return page(self.panels)
 
@@ -88,7 +89,8 @@ class Picture:
 
     def text(self, width: int = 100) -> str:
         """Return the picture for a terminal of a width, without colours."""
-        from morello_layouts.picture.terminal import panel_lines
+        with importing:
+            from morello_layouts.picture.terminal import panel_lines
 
         lines = [line for panel in self.panels for line in panel_lines(panel, width)]
         return "\n".join(line.plain.rstrip() for line in lines)

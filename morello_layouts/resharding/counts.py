@@ -13,7 +13,7 @@ from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr import AffineExpr, canonicalize, variable
 from morello_layouts.expr.conversions import size_to_sympy, symbol, to_sympy
 from morello_layouts.expr.sizes import Int
-from morello_layouts.lazy import numpy as np
+from morello_layouts.lazy import importing, numpy as np
 from morello_layouts.limits import RESHARD_DEVICES, RESHARD_PAIRS, RESHARD_STEPS
 from morello_layouts.plain import Displayed
 from morello_layouts.recipe import delinearize, known, linear_index
@@ -357,7 +357,8 @@ def _below(levels: Sequence[Level], at: Mapping[int, Any], end: Any) -> Any:
     """Return how many indices below ``end`` a device holds, as SymPy."""
     from sympy import Max, Min
 
-    from morello_layouts.expr.sympy_functions import Mod, floor
+    with importing:
+        from morello_layouts.expr.sympy_functions import Mod, floor
 
     if not levels:
         return end

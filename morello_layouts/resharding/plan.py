@@ -16,6 +16,7 @@ from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.expr.conversions import size_to_sympy
 from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient, is_nonnegative
 from morello_layouts.layout import ElementType
+from morello_layouts.lazy import importing
 from morello_layouts.limits import EXCHANGE_SCRATCH, RESHARD_ROWS
 from morello_layouts.maps import IndexMap
 from morello_layouts.notations.sharding import Sharding
@@ -134,7 +135,8 @@ class Plan(Displayed):
         """Whether each element is at the same offset of the same device."""
         if self.source.recipe == self.target.recipe:
             return True
-        from morello_layouts.proof import are_equivalent
+        with importing:
+            from morello_layouts.proof import are_equivalent
 
         return are_equivalent(self.source, self.target).holds is True
 
@@ -260,7 +262,8 @@ class Plan(Displayed):
                 failed and why, before anything moves or on the way. No source was changed.
             LayoutError: if there are fewer ranks than devices.
         """
-        from morello_layouts.resharding.mpi import transfer_of
+        with importing:
+            from morello_layouts.resharding.mpi import transfer_of
 
         maps = self.source, self.target
         return transfer_of(self.exchange, maps, comm, scratch).run(local, out, dtype)

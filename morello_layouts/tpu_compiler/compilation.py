@@ -15,6 +15,7 @@ from morello_layouts.diagnostics.memory_report import MemoryReport
 from morello_layouts.diagnostics.moves import HloMove
 from morello_layouts.errors import LayoutError
 from morello_layouts.hlo import HloComputation, HloInstruction, HloModule, read_hlo
+from morello_layouts.lazy import importing
 from morello_layouts.limits import COMPILER_MESSAGE
 from morello_layouts.notations.xla import XlaShape
 from morello_layouts.report import Report, Summary, Table, bytes_text
@@ -276,7 +277,8 @@ def module_of(
     function: Any, arguments: Sequence[Any], mesh: Any = None
 ) -> tuple[bytes, int] | HloModule:
     """Return what to compile and for how many devices; or the program of a compiled function."""
-    from morello_layouts.tpu_compiler.program import bytecode, partitions, trace
+    with importing:
+        from morello_layouts.tpu_compiler.program import bytecode, partitions, trace
 
     if hasattr(function, "compiler_ir") and hasattr(function, "compile"):
         _require_no_arguments(arguments, "lowered")
@@ -347,7 +349,8 @@ def diagnose(
     """
     require_generation(generation)
     if compiler is None:
-        from morello_layouts.tpu_compiler.process import libtpu_compiler
+        with importing:
+            from morello_layouts.tpu_compiler.process import libtpu_compiler
 
         compiler = libtpu_compiler()
     found = module_of(function, arguments, mesh)

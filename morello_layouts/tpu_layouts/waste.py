@@ -11,6 +11,7 @@ from morello_layouts.checks import require_type
 from morello_layouts.description import count, listed
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr.sizes import Int, SizeExpr, round_up
+from morello_layouts.lazy import importing
 from morello_layouts.notations.xla import COMBINE, XlaLayout, XlaShape, bits_of
 from morello_layouts.notations.xla.layout import bytes_of, largest_piece, padded_elements, tile_text
 from morello_layouts.plain import Displayed
@@ -319,6 +320,7 @@ def _size(shape: XlaShape, n: int | str | None) -> Int:
 
 
 def _sympy(value: Int) -> Any:
-    from morello_layouts.expr.conversions import size_to_sympy
+    with importing:
+        from morello_layouts.expr.conversions import size_to_sympy
 
     return size_to_sympy(value, {})

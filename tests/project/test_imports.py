@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from collections.abc import Iterator
 
+import cold_starts
 import pytest
 
 from tests.support.paths import ROOT
@@ -45,3 +48,42 @@ def test_no_module_loads_sympy() -> None:
         "        assert 'sympy' not in sys.modules, m.name\n"
     )
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
+def _late(tree: ast.AST, inside: bool = False, held: bool = False) -> Iterator[int]:
+    """Yield the lines on which functions import modules of the package without holding its lock."""
+    for node in ast.iter_child_nodes(tree):
+        is_late = inside or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        holds = held or (isinstance(node, ast.With) and "importing" in ast.unparse(node.items[0]))
+        if isinstance(node, ast.ImportFrom):
+            module = node.module or ""
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            module = "morello_layouts." if "morello_layouts" in ast.unparse(node) else ""
+            module = module or ("morello_layouts." if "__name__" in ast.unparse(node) else "")
+        else:
+            module = ""
+        if is_late and not holds and module.startswith("morello_layouts."):
+            yield node.lineno
+        yield from _late(node, is_late, holds)
+
+
+def test_no_module_is_imported_late_without_the_lock() -> None:
+    """Two threads that ask first would wait for each other; the command has one."""
+    found = [
+        f"{path.relative_to(ROOT)}:{line}"
+        for path in sorted((ROOT / "morello_layouts").rglob("*.py"))
+        if path.parent.name != "cli"
+        for line in _late(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert found == [], "import it inside of `with importing:`, from morello_layouts.lazy"
+
+
+PAIRS = [
+    ("is_bijective('f32[M,N]{1,0:T(8,3)}')", "agree('[0, 1, 0 p(4)]', '[0, 1]', (16, 8))"),
+    ("agree('[0, 1, 0 p(4)]', '[0, 1]', (16, 8))", "verify('f32[M,N]{1,0:T(8,3)}')"),
+]
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_two_threads_may_ask_first(pair: tuple[str, str]) -> None:
+    assert cold_starts.failure(*pair) is None

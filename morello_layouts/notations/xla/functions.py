@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from morello_layouts.checks import as_int, as_tuple, checked_coordinate, shown, whole
 from morello_layouts.errors import LayoutError, ShapeError
+from morello_layouts.lazy import importing
 from morello_layouts.notations.xla.layout import Arithmetic, tiled
 from morello_layouts.notations.xla.types import COMBINE
 
@@ -147,7 +148,8 @@ def _symbolic(value: Any) -> Any:
 def _symbolic_arithmetic() -> Arithmetic:
     import sympy
 
-    from morello_layouts.expr.sympy_functions import Mod, ceiling, floor
+    with importing:
+        from morello_layouts.expr.sympy_functions import Mod, ceiling, floor
 
     def ratio(x: Any, n: Any) -> Any:
         return sympy.Integer(1) * x / n
