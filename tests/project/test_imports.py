@@ -59,7 +59,7 @@ def _late(tree: ast.AST, inside: bool = False, held: bool = False) -> Iterator[i
             module = node.module or ""
         elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
             module = "morello_layouts." if "morello_layouts" in ast.unparse(node) else ""
-            module = module or ("morello_layouts." if "__name__" in ast.unparse(node) else "")
+            module = module or ("morello_layouts." if "{__name__}" in ast.unparse(node) else "")
         else:
             module = ""
         if is_late and not holds and module.startswith("morello_layouts."):
