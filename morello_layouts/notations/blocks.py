@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from math import prod
 from typing import Final, TypeAlias
 
-from morello_layouts.expr.sizes import Int, round_up
-from morello_layouts.recipe import Pad, Recipe, Split, Step, Transpose, known
+from morello_layouts.expr.sizes import Int, ceil_quotient, round_up
+from morello_layouts.recipe import DimDigit, Recipe, known, recipe_of_axes
 
 Blocks: TypeAlias = Sequence[tuple[int, Int]]
 """Pairs (logical dimension, size), outermost first."""
@@ -49,19 +49,13 @@ def blocked_recipe(shape: Sequence[Int], order: Sequence[int], blocks: Blocks) -
     >>> print(blocked_recipe((2, 20, 3), (0, 1, 2), [(1, 16)]))
     [2,20,3] → pad [2,32,3] → split [2,2,16,3] → transpose [2,2,3,16]
     """
-    padded = padded_dims(shape, blocks)
-    steps: list[Step] = [Pad(padded)] if padded != tuple(shape) else []
-    nested = [blocks_of(dim, blocks) for dim in range(len(shape))]
-    axes = list(range(len(shape)))  # the logical dimension of each axis
-    for level in range(max(map(len, nested), default=0)):
-        split = {axes.index(dim): sizes[level] for dim, sizes in enumerate(nested) if sizes[level:]}
-        steps.append(Split(tuple(map(split.get, range(len(axes))))))
-        axes = [dim for k, dim in enumerate(axes) for _ in range(1 + (k in split))]
-    mentions = {dim: iter([k for k, each in enumerate(axes) if each == dim]) for dim in order}
-    memory = tuple(next(mentions[dim]) for dim in (*order, *(dim for dim, _ in blocks)))
-    if memory != tuple(range(len(memory))):
-        steps.append(Transpose(memory))
-    return Recipe(tuple(shape), tuple(steps))
+    axes: list[list[DimDigit]] = []
+    units: dict[int, Int] = dict.fromkeys(order, 1)
+    for dim, size in blocks[::-1]:
+        axes.insert(0, [DimDigit(dim, units[dim], size)])
+        units[dim] *= size
+    rest = [[DimDigit(dim, units[dim], ceil_quotient(shape[dim], units[dim]))] for dim in order]
+    return recipe_of_axes(shape, [*rest, *axes])
 
 
 ALPHABET: Final = "abcdefghijkl"

@@ -4,6 +4,7 @@ from morello_layouts.recipe.bases import (
     bases_of_recipe as bases_of_recipe,
     recipe_of_bases as recipe_of_bases,
 )
+from morello_layouts.recipe.digits import DimDigit as DimDigit, recipe_of_axes as recipe_of_axes
 from morello_layouts.recipe.readings import (
     coordinates_at as coordinates_at,
     delinearize as delinearize,

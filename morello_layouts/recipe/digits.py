@@ -1,8 +1,9 @@
-"""A recipe as digits: each axis in memory is one digit, or a few, of logical indices.
+"""A recipe as digits, both ways: each axis in memory is one digit, or a few, of logical indices.
 
 Steps only cut indices into digits, order the digits, join them, and leave room for padding. One
 pass over the steps reads all of that off; kernels, pictures, translation, the order of dimensions
-and the axes in words use the result.
+and the axes in words use the result. ``recipe_of_axes`` goes the other way: notations whose text
+says an order of digits, and formulas that are sums of digits, get their steps from it.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
-from morello_layouts.errors import UnsupportedError
+from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.expr.sizes import Int
 from morello_layouts.recipe.recipe import Recipe
 from morello_layouts.recipe.steps import (
@@ -26,6 +27,7 @@ from morello_layouts.recipe.steps import (
     Transpose,
     Window,
     Xor,
+    known,
 )
 
 
@@ -139,6 +141,91 @@ def digits_of(recipe: Recipe) -> Digits:
     [('d0//2', 2, 12), ('d1//2', 3, 4), ('d0%2', 2, 2), ('d1%2', 2, 1)]
     """
     return row_major(digit for axis in axes_of(recipe) for digit in axis)
+
+
+class DimDigit(NamedTuple):
+    """The digit ``index // unit % radix`` of a dimension's index, from which axes are made."""
+
+    dim: int | None  #: the logical dimension; None is a copy: each value has the same elements.
+    unit: Int  #: the step of the index for which the digit grows by one.
+    radix: Int  #: the number of its values.
+    room: int = 0  #: places along its axis, if there are more than values.
+    stride: Int = 1  #: elements from one value to the next, where digits do not follow each other.
+
+    @property
+    def places(self) -> Int:
+        """The number of places along its axis; those past its values hold nothing."""
+        return self.room or self.radix
+
+
+def recipe_of_axes(
+    shape: Sequence[Int], axes: Sequence[Sequence[DimDigit]], names: tuple[str, ...] = ()
+) -> Recipe:
+    """The steps to axes of digits: pad, split off the lowest digits first, copy, transpose, merge.
+
+    Args:
+        shape: the sizes of the array.
+        axes: the digits of each axis in memory, the slowest varying first. Those of a dimension
+            make up its index: each one's unit is the product of the radices below it, and the
+            highest leaves room for the whole index. Strides are not read.
+        names: the names of the axes; by default they are memory.
+
+    Raises:
+        LayoutError: if the digits of a dimension leave a part of its index out, or have it twice.
+
+    >>> rows, columns = DimDigit(0, 1, 4), (DimDigit(1, 16, 2), DimDigit(1, 1, 16))
+    >>> print(recipe_of_axes((4, 20), [columns[:1], [rows], columns[1:]]))
+    [4,20] → pad [4,32] → split [4,2,16] → transpose [2,4,16]
+    """
+    shape = tuple(shape)
+    places = [(axis, k) for axis, digits in enumerate(axes) for k in range(len(digits))]
+    digit_at = {place: axes[place[0]][place[1]] for place in places}
+    parts = [_in_order(dim, n, digit_at) for dim, n in enumerate(shape)]
+    tops = [digit_at[part[0]] for part in parts]
+    padded = tuple(top.unit * top.radix for top in tops)
+    steps: list[Step] = [] if padded == shape else [Pad(padded)]
+    while any(len(part) > 1 for part in parts):
+        tiles = (digit_at[part[-1]].radix if len(part) > 1 else None for part in parts)
+        steps.append(Split(tuple(tiles)))
+        cuts = ((part[:-1], part[-1:]) if len(part) > 1 else (part,) for part in parts)
+        parts = [half for cut in cuts for half in cut]
+    if any(digit_at[part[0]].room for part in parts):
+        steps.append(Pad(tuple(digit_at[part[0]].places for part in parts)))
+    if copies := [place for place, digit in digit_at.items() if digit.dim is None]:
+        steps.append(Replicate(tuple(known([digit_at[place].radix for place in copies]))))
+    axis_at = {place: k for k, place in enumerate([*(part[0] for part in parts), *copies])}
+    order = tuple(axis_at[place] for place in places)
+    if order != tuple(range(len(order))):
+        steps.append(Transpose(order))
+    counts = tuple(map(len, axes))
+    if {*counts} - {1}:
+        steps.append(Merge(counts))
+    return Recipe(shape, tuple(steps), axis_names=names)
+
+
+def _in_order(
+    dim: int, n: Int, digit_at: Mapping[tuple[int, int], DimDigit]
+) -> list[tuple[int, int]]:
+    """Return the places of a dimension's digits, the highest first."""
+    left = [place for place, digit in digit_at.items() if digit.dim == dim]
+    found: list[tuple[int, int]] = []
+    unit: Int = 1
+    while left:
+        now = [place for place in left if digit_at[place].unit == unit]
+        place = next((x for x in now if digit_at[x].radix == 1), now[0] if now else None)
+        if place is None:
+            break
+        left.remove(place)
+        found.insert(0, place)
+        unit *= digit_at[place].radix
+    if left or not found:
+        raise LayoutError(
+            f"dimension {dim} of {n}: expected digits that make up its coordinates, "
+            f"got units {', '.join(str(digit_at[x].unit) for x in left) or 'none'} beside {unit}",
+            "each element has a place, and no place has two elements",
+            "give sizes whose product is the size of the dimension",
+        )
+    return found
 
 
 def axes_of(recipe: Recipe) -> tuple[Digits, ...]:

@@ -54,7 +54,7 @@ Shape: TypeAlias = tuple[Int, ...]
 """Sizes of axes in elements; some may be symbolic."""
 
 
-def known(shape: Shape) -> tuple[int, ...]:
+def known(shape: Sequence[Int]) -> tuple[int, ...]:
     """Return the sizes as ints."""
     numbers = tuple(n for n in shape if isinstance(n, int))
     if len(numbers) < len(shape):

@@ -13,33 +13,20 @@ from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.sizes import Int
 from morello_layouts.layout import ElementType, Layout
-from morello_layouts.recipe import Merge, Pad, Recipe, Replicate, Split, Step, Transpose
-
-
-class Digit(NamedTuple):
-    """A part of a coordinate: ``coordinate[dim] // unit % size``."""
-
-    dim: int | None  #: the dimension; None for holders of the same elements.
-    unit: int  #: the step of the coordinate for which the digit grows by one.
-    size: int  #: the number of its values.
-    room: int = 0  #: places along its axis, if there are more than values.
-
-    @property
-    def places(self) -> int:
-        """The number of places along its axis; those past its values hold nothing."""
-        return max(self.size, self.room)
+from morello_layouts.recipe import DimDigit, Recipe, known, recipe_of_axes
 
 
 class Axis(NamedTuple):
     """A physical axis: its name, and the digits that make up its coordinate, slowest first."""
 
     name: str
-    digits: tuple[Digit, ...]
+    digits: tuple[DimDigit, ...]
 
     @property
     def size(self) -> int:
         """The number of places along the axis."""
-        return prod(digit.places for digit in self.digits)
+        (size,) = known([prod(digit.places for digit in self.digits)])
+        return size
 
 
 Document: TypeAlias = Callable[[int, int], tuple[int, ...]]
@@ -66,7 +53,7 @@ class FragmentLayout(Layout):
         words: the fragment in a few words.
         remarks: what a reader should know.
 
-    >>> rows, columns = Digit(0, 1, 8), Digit(1, 1, 4)
+    >>> rows, columns = DimDigit(0, 1, 8), DimDigit(1, 1, 4)
     >>> one_each = Axis("lane", (rows, columns)), Axis("register", ())
     >>> print(FragmentLayout("one each", (8, 4), one_each).recipe((8, 4)))
     [8,4] → merge [32,1] (lane, register)
@@ -83,63 +70,30 @@ class FragmentLayout(Layout):
 
     def __post_init__(self) -> None:
         for dim, size in enumerate(self.shape):
-            left = size
-            for _, unit, count, _ in self._cuts(dim):
-                if unit * count != left:
-                    raise LayoutError(
-                        f"dimension {dim} of {size}: expected digits that make up its "
-                        f"coordinates, got {unit * count} values for {left}",
-                        "each element has a place, and no place has two elements",
-                        "give sizes whose product is the size of the operand",
-                    )
-                left = unit
-
-    def _cuts(self, dim: int) -> list[Digit]:
-        """The digits of a dimension, the highest first; of one value at least one."""
-        own = [d for axis in self.axes for d in axis.digits if d.dim == dim and d.size > 1]
-        own.sort(key=lambda digit: -digit.unit)
-        return own if own and own[-1].unit == 1 else [*own, Digit(dim, 1, 1)]
+            own = [d.radix for axis in self.axes for d in axis.digits if d.dim == dim]
+            if (count := prod(own)) != size:
+                raise LayoutError(
+                    f"dimension {dim} of {size}: expected digits that make up its "
+                    f"coordinates, got {count} values for {size}",
+                    "each element has a place, and no place has two elements",
+                    "give sizes whose product is the size of the operand",
+                )
+        self.recipe(self.shape)
 
     def recipe(self, shape: Sequence[Int], /) -> Recipe:
-        """Return the fragment as split, replicate, transpose and merge steps."""
         self._require(shape)
-        runs = [self._cuts(dim) for dim in range(len(self.shape))]
-        steps: list[Step] = []
-        while any(len(run) > 1 for run in runs):
-            steps.append(Split(tuple(run[0].unit if len(run) > 1 else None for run in runs)))
-            runs = [part for run in runs for part in (run[:1], run[1:]) if part]
-        places = {digit: k for k, (digit,) in enumerate(runs)}
-        digits = [digit for axis in self.axes for digit in axis.digits]
-        if any(digit.room for digit in places):
-            steps.append(Pad(tuple(digit.places for digit in places)))
-        replicas = tuple(digit.size for digit in digits if digit.dim is None and digit.size > 1)
-        if replicas:
-            steps.append(Replicate(replicas))
-        new, order, counts = len(places), list[int](), list[int]()
-        for axis in self.axes:
-            before = len(order)
-            for digit in axis.digits:
-                if digit.dim is None and digit.size > 1:
-                    order.append(new)
-                    new += 1
-                elif digit in places:
-                    order.append(places.pop(digit))
-            counts.append(len(order) - before)
-        order += places.values()  # dimensions of one element
-        counts[-1] += len(places)
-        steps += [Transpose(tuple(order))] if order != sorted(order) else []
-        steps += [Merge(tuple(counts))] if {*counts} != {1} else []
-        names = tuple(axis.name for axis in self.axes)
-        return Recipe(self.shape, tuple(steps), axis_names=names)
+        axes = [[digit for digit in axis.digits if digit.radix != 1] for axis in self.axes]
+        cut = {digit.dim for digits in axes for digit in digits}
+        axes[-1] += [DimDigit(dim, 1, 1) for dim in range(len(self.shape)) if dim not in cut]
+        return recipe_of_axes(self.shape, axes, tuple(axis.name for axis in self.axes))
 
     def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
-        """Return the offset: the digits of all axes one after the other."""
         self._require(shape)
         offset = AffineExpr((), 0)
         for digit in (digit for axis in self.axes for digit in axis.digits):
             offset *= digit.places
             if digit.dim is not None:
-                offset += coordinates[digit.dim] // digit.unit % digit.size
+                offset += coordinates[digit.dim] // digit.unit % digit.radix
         return offset
 
     def by_document(

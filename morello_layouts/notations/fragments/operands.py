@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
 from morello_layouts.layout import ElementType
-from morello_layouts.notations.fragments.layout import Axis, Digit, Document
+from morello_layouts.notations.fragments.layout import Axis, Document
+from morello_layouts.recipe import DimDigit
 
 
 class Operand(NamedTuple):
@@ -97,7 +98,7 @@ def unblocked(operand: Operand) -> Operand:
         return operand.document(thread, register)[1:]
 
     axes = tuple(
-        Axis(name, tuple(Digit(dim - 1, *rest) for dim, *rest in digits if dim))
+        Axis(name, tuple(DimDigit(dim - 1, *rest) for dim, *rest in digits if dim))
         for name, digits in operand.axes
     )
     return operand._replace(
@@ -115,7 +116,7 @@ def lanes(lane: Parts, register: Parts, warp: Parts = ()) -> Axes:
     named = [("lane", lane), ("register", register)]
     if warp:
         named.insert(0, ("warp", warp))
-    return tuple(Axis(name, tuple(Digit(*part) for part in parts)) for name, parts in named)
+    return tuple(Axis(name, tuple(DimDigit(*part) for part in parts)) for name, parts in named)
 
 
 def ptx_matrix(rows: int, columns: int, per: int, warps: int = 1) -> Axes:
@@ -229,5 +230,5 @@ def wmma12_output(wave: int) -> Axes:
 
 def tile(rows: int, columns: int, per: int = 1) -> Axes:
     """Return the axes of a tile of Intel's AMX; ``per`` elements down lie side by side."""
-    row, column = Digit(0, per, rows // per), (Digit(1, 1, columns), Digit(0, 1, per))
+    row, column = DimDigit(0, per, rows // per), (DimDigit(1, 1, columns), DimDigit(0, 1, per))
     return Axis("row", (row,)), Axis("column", column)

@@ -18,9 +18,10 @@ from morello_layouts.limits import FRAGMENT_PLACES, MAP_TEXT
 from morello_layouts.notations.cute.layout import CuteLayout
 from morello_layouts.notations.cute.reader import parse_plain
 from morello_layouts.notations.fragments.instructions import instructions
-from morello_layouts.notations.fragments.layout import Axis, Digit, FragmentLayout
+from morello_layouts.notations.fragments.layout import Axis, FragmentLayout
 from morello_layouts.notations.fragments.operands import Instruction
 from morello_layouts.notations.grammar import integer
+from morello_layouts.recipe import DimDigit, known
 
 _FORM: Final = (
     "a fragment is an instruction and one of its operands, or threads and values over a shape"
@@ -219,11 +220,12 @@ def _axes(layout: CuteLayout, shape: tuple[int, ...]) -> tuple[Axis, ...]:
         for mode in layout.modes
     )
     register = Axis("register", tuple(reversed(values)))
-    lane, warp, room = list[Digit](), list[Digit](), _WARP
-    count = prod(digit.size for digit in threads)
+    lane, warp, room = list[DimDigit](), list[DimDigit](), _WARP
+    count = prod(known([digit.radix for digit in threads]))
     if count <= _WARP or count % _WARP:
         return Axis("lane", tuple(reversed(threads))), register
-    for dim, unit, size, _ in threads:
+    for digit in threads:
+        (size,) = known((digit.radix,))
         own = min(size, room)
         if room % own or size % own:
             raise LayoutError(
@@ -231,16 +233,16 @@ def _axes(layout: CuteLayout, shape: tuple[int, ...]) -> tuple[Axis, ...]:
                 "a part of the threads divides a warp, or is a multiple of it",
                 "give the layout of one warp",
             )
-        lane.append(Digit(dim, unit, own))
-        warp.append(Digit(dim, unit * own, size // own))
+        lane.append(DimDigit(digit.dim, digit.unit, own))
+        warp.append(DimDigit(digit.dim, digit.unit * own, size // own))
         room //= own
     return Axis("warp", tuple(reversed(warp))), Axis("lane", tuple(reversed(lane))), register
 
 
-def _digits(n: int, stride: int, shape: tuple[int, ...], layout: CuteLayout) -> Iterator[Digit]:
+def _digits(n: int, stride: int, shape: tuple[int, ...], layout: CuteLayout) -> Iterator[DimDigit]:
     """The digits of the dimensions that a size and its stride walk over, the fastest first."""
     if stride == 0 or n == 1:
-        yield Digit(None, 1, n)
+        yield DimDigit(None, 1, n)
         return
     before = 1
     for dim, size in enumerate(shape):
@@ -249,7 +251,7 @@ def _digits(n: int, stride: int, shape: tuple[int, ...], layout: CuteLayout) -> 
             count = min(n, size // unit)
             if rest or size % unit or n % count:
                 break
-            yield Digit(dim, unit, count)
+            yield DimDigit(dim, unit, count)
             n, stride = n // count, before * size
         before *= size
     if n > 1:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from math import prod
 
 from morello_layouts.description import Description, MemoryAxis, Part, count, dimensions
-from morello_layouts.notations.fragments.layout import Axis, Digit, FragmentLayout
+from morello_layouts.notations.fragments.layout import Axis, FragmentLayout
+from morello_layouts.recipe import known
 from morello_layouts.recipe.digits import AxisDigit, axis_text
 
 _REGISTER = 32
@@ -24,26 +25,22 @@ def describe(layout: FragmentLayout, sizes: Sequence[int] | None = None) -> Desc
 
 def _memory_axis(axis: Axis, layout: FragmentLayout) -> MemoryAxis:
     digits = tuple(
-        AxisDigit(digit.dim, digit.unit, digit.size, _modulus(digit.dim, digit, layout))
+        AxisDigit(
+            digit.dim, unit, radix, None if unit * radix == layout.shape[digit.dim] else radix
+        )
         for digit in axis.digits
-        if digit.dim is not None and digit.size > 1
+        if digit.dim is not None and digit.radix != 1
+        for unit, radix in [known(digit[1:3])]
     )
     return MemoryAxis(f"{axis.name} {axis_text(digits, layout.dims)}", axis.size, digits)
-
-
-def _modulus(dim: int, digit: Digit, layout: FragmentLayout) -> int | None:
-    """The modulus of a digit; None for the highest one of its dimension."""
-    return None if digit.unit * digit.size == layout.shape[dim] else digit.size
 
 
 def _meaning(axis: Axis, layout: FragmentLayout) -> str:
     own = _memory_axis(axis, layout)
     formula = axis_text(own.digits, layout.dims)
-    copies = 1
-    for digit in axis.digits:
-        copies *= digit.size if digit.dim is None else 1
+    copies = prod(known([digit.radix for digit in axis.digits if digit.dim is None]))
     same = f"; {count(copies, axis.name)} hold the same element" if copies > 1 else ""
-    held = prod(digit.size for digit in axis.digits)
+    (held,) = known([prod(digit.radix for digit in axis.digits)])
     some = f"; {held} of them hold elements" if held < axis.size else ""
     return f"{count(axis.size, axis.name)}: {formula}, the first part slowest{same}{some}"
 
