@@ -12,7 +12,7 @@ from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.sizes import Int, SizeExpr, round_up
 from morello_layouts.notations.morello.dims import Dynamic, OddEven, Packed, PhysDim, PhysDims
-from morello_layouts.recipe import Merge, Recipe, Split, Step, Transpose, known
+from morello_layouts.recipe import DimDigit, Recipe, known, recipe_of_axes
 
 Shape: TypeAlias = tuple[Int, ...]
 
@@ -401,29 +401,18 @@ def recipe(dims: PhysDims, shape: Sequence[Int]) -> Recipe:
     >>> print(recipe(((0, OddEven(8)),), (8,)))
     [8] → split [4,2] → transpose [2,4] → merge [8]
     """
+    axes: list[list[DimDigit]] = []
+    within: list[Int] = [1] * len(shape)
     sizes = physical_shape(dims, tuple(shape))
-    mentions = [[k for k, (d, _) in enumerate(dims) if d == dim] for dim in range(len(shape))]
-    steps: list[Step] = []
-    # An axis is named by the physical dimensions that it still holds, outermost first.
-    axes = list(mentions)
-    while any(len(axis) > 1 for axis in axes):
-        steps.append(Split(tuple(sizes[a[-1]] if len(a) > 1 else None for a in axes)))
-        axes = [part for a in axes for part in ((a[:-1], a[-1:]) if len(a) > 1 else (a,))]
-    # From here each axis holds one physical dimension, or none (a logical size of 1).
-    order = sorted(range(len(axes)), key=lambda i: axes[i] or [-1])
-    halved = [a != [] and isinstance(dims[a[0]][1], OddEven) and sizes[a[0]] > 1 for a in axes]
-    if any(halved):
-        steps.append(Split(tuple(2 if h else None for h in halved)))
-    start = [i + sum(halved[:i]) for i in range(len(axes))]
-    moved = [j for i in order for j in ((start[i] + 1, start[i]) if halved[i] else (start[i],))]
-    if moved != sorted(moved):
-        steps.append(Transpose(tuple(moved)))
-    counts = [2 if halved[i] else 1 for i in order if axes[i]]
-    ones = sum(not a for a in axes)  # they come first, and join the outermost axis
+    for (dim, phys), size in zip(dims[::-1], sizes[::-1], strict=True):
+        unit = within[dim]
+        if isinstance(phys, OddEven) and size > 1:
+            axes.insert(0, [DimDigit(dim, unit, 2), DimDigit(dim, 2 * unit, size // 2)])
+        else:
+            axes.insert(0, [DimDigit(dim, unit, size)])
+        within[dim] *= size
+    mentioned = {dim for dim, _ in dims}
+    ones = [DimDigit(dim, 1, 1) for dim in range(len(shape)) if dim not in mentioned]
     if ones:
-        counts[:1] = [ones + sum(counts[:1])]
-    if any(count > 1 for count in counts):
-        steps.append(Merge(tuple(counts)))
-    result = Recipe(tuple(shape), tuple(steps))
-    assert prod(result.physical_shape) == prod(sizes)
-    return result
+        axes[:1] = [[*ones, *(axes[0] if axes else [])]]
+    return recipe_of_axes(shape, axes)
