@@ -156,8 +156,8 @@ def chains_to_read(recipe: Recipe) -> DigitChains | None:
     if digits is None:
         return None
     chains = tuple(
-        tuple(AxisDigit(x.dim, known((x.unit,))[0], x.radix, None, x.stride) for x in own)
-        for own in digits
+        tuple(AxisDigit(dim, known((x.unit,))[0], x.radix, None, x.stride) for x in own)
+        for dim, own in enumerate(digits)
     )
     return DigitChains(recipe.shape, chains, form.const)
 

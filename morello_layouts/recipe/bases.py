@@ -19,6 +19,7 @@ from typing import Final, TypeAlias
 
 from morello_layouts.errors import ShapeError
 from morello_layouts.recipe.binary import Span, bits_of, kernel, plu, transposed
+from morello_layouts.recipe.digits import splits_into
 from morello_layouts.recipe.readings import delinearize, linear_index, logical_coordinates
 from morello_layouts.recipe.recipe import Recipe
 from morello_layouts.recipe.steps import (
@@ -27,7 +28,6 @@ from morello_layouts.recipe.steps import (
     Renumber,
     Replicate,
     Scatter,
-    Split,
     Step,
     Transpose,
     Window,
@@ -169,7 +169,7 @@ class _Linear:
         """Split into runs of bits, add some runs to others, and reorder them."""
         replicas = [run for run in self.runs[::-1] if run.start >= len(self.places)]
         axes = [*(run for dim in self.dims for run in dim or [range(0)]), *replicas]
-        steps = _splits(self.dims)
+        steps = splits_into([[1 << len(run) for run in runs] or [1] for runs in self.dims])
         if replicas:
             steps.append(Replicate(tuple(1 << len(run) for run in replicas)))
         order, lower, upper = self.factors
@@ -243,16 +243,6 @@ def _split_by_sources(starts: set[int], sums: Sequence[Sequence[int]], count: in
                 ):
                     more.add(k)
     return more
-
-
-def _splits(dims: list[list[range]]) -> list[Step]:
-    """Steps that split dimensions into their runs of bits, one run of each dimension at a time."""
-    steps: list[Step] = []
-    axes = [[1 << len(run) for run in runs] for runs in dims]
-    while any(len(sizes) > 1 for sizes in axes):
-        steps.append(Split(tuple(prod(z[1:]) if len(z) > 1 else None for z in axes)))
-        axes = [part for z in axes for part in ([z[:1], z[1:]] if len(z) > 1 else [z])]
-    return steps
 
 
 def _xors(axes: list[range], run: range, sums: int) -> list[Step]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from math import prod
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -184,16 +185,13 @@ def recipe_of_axes(
     tops = [digit_at[part[0]] for part in parts]
     padded = tuple(top.unit * top.radix for top in tops)
     steps: list[Step] = [] if padded == shape else [Pad(padded)]
-    while any(len(part) > 1 for part in parts):
-        tiles = (digit_at[part[-1]].radix if len(part) > 1 else None for part in parts)
-        steps.append(Split(tuple(tiles)))
-        cuts = ((part[:-1], part[-1:]) if len(part) > 1 else (part,) for part in parts)
-        parts = [half for cut in cuts for half in cut]
-    if any(digit_at[part[0]].room for part in parts):
-        steps.append(Pad(tuple(digit_at[part[0]].places for part in parts)))
+    cut = [digit_at[place] for part in parts for place in part]
+    steps += splits_into([[digit_at[place].radix for place in part] for part in parts])
+    if any(digit.room for digit in cut):
+        steps.append(Pad(tuple(digit.places for digit in cut)))
     if copies := [place for place, digit in digit_at.items() if digit.dim is None]:
         steps.append(Replicate(tuple(known([digit_at[place].radix for place in copies]))))
-    axis_at = {place: k for k, place in enumerate([*(part[0] for part in parts), *copies])}
+    axis_at = {place: k for k, place in enumerate([*chain(*parts), *copies])}
     order = tuple(axis_at[place] for place in places)
     if order != tuple(range(len(order))):
         steps.append(Transpose(order))
@@ -201,6 +199,21 @@ def recipe_of_axes(
     if {*counts} - {1}:
         steps.append(Merge(counts))
     return Recipe(shape, tuple(steps), axis_names=names)
+
+
+def splits_into(cuts: Sequence[Sequence[Int]]) -> list[Step]:
+    """The splits of each axis into axes of the given sizes, the last ones first.
+
+    >>> print(*splits_into([[4, 2], [8], [2, 3, 5]]))
+    Split(tiles=(2, None, 5)) Split(tiles=(None, None, None, 3, None))
+    """
+    steps: list[Step] = []
+    parts = [list(sizes) for sizes in cuts]
+    while any(len(part) > 1 for part in parts):
+        steps.append(Split(tuple(part[-1] if len(part) > 1 else None for part in parts)))
+        halves = ((part[:-1], part[-1:]) if len(part) > 1 else (part,) for part in parts)
+        parts = [half for pair in halves for half in pair]
+    return steps
 
 
 def _in_order(

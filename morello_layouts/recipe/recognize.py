@@ -18,13 +18,13 @@ from morello_layouts.expr import AffineExpr, Digit, Var, canonicalize, coordinat
 from morello_layouts.expr.affine import BitXor, floors_of
 from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient, evaluated, is_nonnegative
 from morello_layouts.expr.substitution import substitute
+from morello_layouts.recipe.digits import DimDigit, recipe_of_axes, splits_into
 from morello_layouts.recipe.recipe import Recipe
 from morello_layouts.recipe.steps import (
     Merge,
     Pad,
     Scatter,
     Shape,
-    Split,
     Step,
     Transpose,
     Window,
@@ -55,14 +55,7 @@ class XorSteps:
     @property
     def steps(self) -> tuple[Step, ...]:
         """The splits, the innermost first, and the xor."""
-        splits: list[Step] = []
-        for level in range(1, max(map(len, self.cuts))):
-            tiles: list[Int | None] = []
-            for sizes in self.cuts:
-                cut = sizes[-level] if level < len(sizes) else None
-                tiles += [cut, *(None,) * (min(level, len(sizes)) - 1)]
-            splits.append(Split(tuple(tiles)))
-        return (*splits, self.xor)
+        return (*splits_into(self.cuts), self.xor)
 
     def outer(self, at: Sequence[Any]) -> list[Any]:
         """Return the coordinates before the splits, of those after them and before the xor."""
@@ -264,18 +257,7 @@ def _rising(
     return (backwards,), [canonicalize(substitute(form, values)) for form in forms]
 
 
-@dataclass(frozen=True, slots=True)
-class _Digit:
-    """The digit ``d // unit``, modulo its radix, that one form multiplies by a stride."""
-
-    dim: int
-    unit: Int
-    radix: Int
-    form: int
-    stride: Int
-
-
-_Axes: TypeAlias = "list[_Digit]"
+_Axes: TypeAlias = "list[DimDigit]"
 
 
 def _digits_of(shape: Shape, forms: Sequence[AffineExpr]) -> list[_Axes] | None:
@@ -286,9 +268,8 @@ def _digits_of(shape: Shape, forms: Sequence[AffineExpr]) -> list[_Axes] | None:
     digits = _separate(shape, forms, may_share=False)
     if digits is None:
         return None
-    found = [digit for each in digits for digit in each]
     names = frozenset(name for n in shape if isinstance(n, SizeExpr) for name in n.names())
-    by_form = ([digit for digit in found if digit.form == k] for k in range(len(forms)))
+    by_form = ([x for own in digits for form, x in own if form == k] for k in range(len(forms)))
     ordered = [_nested(each, names) for each in by_form]
     return None if any(each is None for each in ordered) else [each or [] for each in ordered]
 
@@ -299,11 +280,14 @@ def digits_to_read(shape: Shape, form: AffineExpr) -> list[_Axes] | None:
     Their strides need not be nested, and may be 0. None if a stride is negative, or if the form is
     no sum of digits of single dimensions.
     """
-    return _separate(shape, [form], may_share=True)
+    digits = _separate(shape, [form], may_share=True)
+    return None if digits is None else [[digit for _, digit in own] for own in digits]
 
 
-def _separate(shape: Shape, forms: Sequence[AffineExpr], *, may_share: bool) -> list[_Axes] | None:
-    """Return the digits of each dimension, of which strides may be 0 if elements may share slots.
+def _separate(
+    shape: Shape, forms: Sequence[AffineExpr], *, may_share: bool
+) -> list[list[tuple[int, DimDigit]]] | None:
+    """Return each dimension's digits, with the form of each; strides are 0 only if they may share.
 
     None if a stride is negative, or if a digit is in several forms.
     """
@@ -323,12 +307,12 @@ def _separate(shape: Shape, forms: Sequence[AffineExpr], *, may_share: bool) -> 
 
 def _digits_along(
     dim: int, n: Int, floors: Sequence[dict[Int, Int]], may_share: bool
-) -> _Axes | None:
+) -> list[tuple[int, DimDigit]] | None:
     """Return the digits of a dimension; None if some element does not have slots of its own."""
     starts = sorted({1}.union(*floors), key=_at_threes)
     if any(high % low != 0 for low, high in pairwise(starts)):
         return None
-    found: _Axes = []
+    found: list[tuple[int, DimDigit]] = []
     for start, end in zip_longest(starts, starts[1:]):
         count = ceil_quotient(n, start)
         if count == 1:
@@ -343,7 +327,8 @@ def _digits_along(
             strides = [(0, 0)]
         if len(strides) != 1 or not is_nonnegative(strides[0][1]):
             return None
-        found.append(_Digit(dim, start, count if last else end // start, *strides[0]))
+        form, stride = strides[0]
+        found.append((form, DimDigit(dim, start, count if last else end // start, stride=stride)))
     return found
 
 
@@ -353,12 +338,12 @@ def _at_threes(size: Int) -> int:
     return at
 
 
-def _nested(digits: Iterable[_Digit], names: frozenset[str]) -> _Axes | None:
+def _nested(digits: Iterable[DimDigit], names: frozenset[str]) -> _Axes | None:
     """Return digits, the largest stride first; None if a stride is not past all smaller ones.
 
     A pitch with a name of its own, which the shape does not have, is taken for large enough.
     """
-    left, found = list(digits), list[_Digit]()
+    left, found = list(digits), list[DimDigit]()
     reach: Int = 1  # of the smaller digits: their largest sum, and 1
     while left:
         least = (x for x in left if all(is_nonnegative(y.stride - x.stride) for y in left))
@@ -381,32 +366,17 @@ def _steps(shape: Shape, digits: Sequence[_Axes], sizes: Sequence[Int | None]) -
     used = {x.dim for own in digits for x in own}
     first, *others = digits
     reach = first[0].stride * first[0].radix if first else 1
-    ones = [_Digit(dim, 1, 1, 0, reach) for dim in range(len(shape)) if dim not in used]
+    ones = [DimDigit(dim, 1, 1, stride=reach) for dim in range(len(shape)) if dim not in used]
     digits = [[*ones, *first], *others]
-    by_unit = sorted((x for own in digits for x in own), key=lambda x: _at_threes(x.unit))
-    dims = [[x for x in by_unit if x.dim == dim] for dim in range(len(shape))]
-    steps: list[Step] = [Pad(tuple(own[-1].unit * own[-1].radix for own in dims))]
-    steps += _splits(dims)
-    axes = [x for own in dims for x in reversed(own)]
-    steps.append(Transpose(tuple(axes.index(x) for own in digits for x in own)))
+    axes = recipe_of_axes(shape, [[x] for own in digits for x in own])
+    steps: list[Step] = []
     rounds = [_rounds(own, size) for own, size in zip(digits, sizes, strict=True)]
     for level in range(max(map(len, rounds))):
         # Axes of a form that are done stay as they are.
         now = [r[level] if level < len(r) else ((1,) * len(r[-1][1]), r[-1][1]) for r in rounds]
         steps.append(Merge(tuple(count for counts, _ in now for count in counts)))
         steps.append(Pad(tuple(n for _, padded in now for n in padded), cut=True))
-    return tuple(_without_idle(shape, steps))
-
-
-def _splits(dims: Sequence[_Axes]) -> list[Step]:
-    splits: list[Step] = []
-    for level in range(max(map(len, dims), default=0) - 1):
-        tiles: list[Int | None] = []
-        for own in dims:
-            cut = own[level + 1].unit // own[level].unit if own[level + 1 :] else None
-            tiles += [cut, *(None,) * min(level, len(own) - 1)]
-        splits.append(Split(tuple(tiles)))
-    return splits
+    return (*axes.steps, *_without_idle(axes.physical_shape, steps))
 
 
 _Round: TypeAlias = "tuple[tuple[int, ...], Shape]"
