@@ -98,7 +98,7 @@ def unblocked(operand: Operand) -> Operand:
         return operand.document(thread, register)[1:]
 
     axes = tuple(
-        Axis(name, tuple(DimDigit(dim - 1, *rest) for dim, *rest in digits if dim))
+        Axis(name, tuple(d._replace(dim=d.dim - 1) for d in digits if d.dim))
         for name, digits in operand.axes
     )
     return operand._replace(
