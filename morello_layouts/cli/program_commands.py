@@ -59,13 +59,13 @@ JSON: module, generation, generation_reason, totals (instructions, computations,
 fused_computations, parameters (arrays, data_bytes, reserved_bytes, padding_bytes, factor),
 outputs (as parameters), results (as parameters)), wasteful_count, wasteful (shape, data_bytes,
 reserved_bytes, padding_bytes, factor, reasons, total_padding, alternative (layout, changes,
-reserved_bytes, factor, hint), count, stored, memory_spaces (space, count), producer, readers,
-because, places (instruction, opcode, computation, line, op_name, source)), move_sums (opcode,
-effect, count, fused, written_bytes, fused_bytes), moves (instruction, opcode, computation,
-line, op_name, source, is_fused, written_bytes, fused_bytes, effect, holds, kind, operand,
-result, memory_spaces, moved_bytes, text, reason, producer, readers, because), layouts (layout,
-arrays, data_bytes, reserved_bytes, padding_bytes, factor), memory_spaces (space, name, arrays,
-data_bytes, reserved_bytes, padding_bytes, factor), platform, saved_bytes, undecided,
+reserved_bytes, factor, hint, tried), count, stored, memory_spaces (space, count), producer,
+readers, because, places (instruction, opcode, computation, line, op_name, source)), move_sums
+(opcode, effect, count, fused, written_bytes, fused_bytes), moves (instruction, opcode,
+computation, line, op_name, source, is_fused, written_bytes, fused_bytes, effect, holds, kind,
+operand, result, memory_spaces, moved_bytes, text, reason, producer, readers, because), layouts
+(layout, arrays, data_bytes, reserved_bytes, padding_bytes, factor), memory_spaces (space, name,
+arrays, data_bytes, reserved_bytes, padding_bytes, factor), platform, saved_bytes, undecided,
 hbm_bytes, devices, shardings, collectives, chains, warnings.
 
 \b
@@ -268,8 +268,8 @@ Examples:
 \b
 JSON: memory_space, used, capacity, generation, generation_reason, messages (kind, code, page,
 memory_space, needed, available, missing, name, shape, tag, meaning, next_step, line),
-allocations (number, line, reported (size, shape, unpadded, padding, operator, label, kind),
-shape, assumed_tiles, data_bytes, reserved_bytes, agrees, differences (field, reported,
+allocations (number, line, reported (size, shape, unpadded, padding, operator, label, kind,
+tag), shape, assumed_tiles, data_bytes, reserved_bytes, agrees, differences (field, reported,
 computed), reasons, alternative, instruction, source, note), warnings. An unknown value is
 null.
 """

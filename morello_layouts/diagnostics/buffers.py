@@ -8,6 +8,7 @@ from typing import ClassVar, Final, NamedTuple, TypeVar
 
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.hlo import HloComputation, HloInstruction, HloModule
+from morello_layouts.hlo.module import number_of
 from morello_layouts.hlo.scanner import CALLED_BY
 from morello_layouts.notations.xla import XlaShape, XlaTuple, XlaValue
 from morello_layouts.tpu_layouts import Waste, buffer_waste, waste
@@ -139,19 +140,30 @@ def entry_arrays(module: HloModule) -> tuple[tuple[XlaShape, ...], tuple[XlaShap
     return _arrays(parameters), _arrays(outputs)
 
 
-def output_names(module: HloModule) -> frozenset[str]:
-    r"""Return the names of the instructions whose arrays a program returns."""
+def output_leaves(module: HloModule) -> frozenset[tuple[str, tuple[int, ...]]]:
+    r"""Return the arrays that a program returns: instructions, and positions in their tuples.
+
+    Of an asynchronous operation, and of what a call returns, it is all of them.
+    """
     try:
-        pending = [module.entry.root]
+        pending: list[tuple[HloInstruction, tuple[int, ...]]] = [(module.entry.root, ())]
     except LayoutError:
         return frozenset()
-    found: set[str] = set()
+    found: set[tuple[str, tuple[int, ...]]] = set()
     while pending:
-        at = pending.pop()
-        if at.name not in found:
-            found.add(at.name)
-            if at.opcode in _ALIASES or at.opcode.endswith("-done"):
-                pending += [each for each in at.operands if not isinstance(each, str)]
+        at, path = pending.pop()
+        if (at.name, path) in found:
+            continue
+        found.add((at.name, path))
+        operands = [each for each in at.operands if not isinstance(each, str)]
+        if at.opcode == "tuple" and path and len(operands) == len(at.operands):
+            pending.append((operands[path[0]], path[1:]))
+        elif at.opcode == "get-tuple-element":
+            index = number_of(at.attributes.get("index"))
+            pending += [(each, () if index is None else (index, *path)) for each in operands]
+        elif at.opcode in _ALIASES or at.opcode.endswith("-done"):
+            keeps_path = at.opcode not in ("call", "conditional") and at.opcode in _ALIASES
+            pending += [(each, path if keeps_path else ()) for each in operands]
     return frozenset(found)
 
 

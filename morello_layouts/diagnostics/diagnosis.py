@@ -401,7 +401,9 @@ def diagnose(
     fused = fused_names(module)
     cache = WasteCache(is_tpu=platform_of(module) == "TPU")
     buffers = tuple(buffers_of(module, fused))
-    wasteful, wasteful_count = wasteful_arrays(module, buffers, cache, chosen.name, top)
+    memory = _memory_beside(program, module)
+    of = 0 if memory is None else memory.total
+    wasteful, wasteful_count = wasteful_arrays(module, buffers, cache, chosen.name, top=top, of=of)
     layouts, spaces = layout_uses(buffers, cache)
     verdicts = VerdictCache()
     moves = tuple(moves_of(module, fused, verdicts))
@@ -416,7 +418,7 @@ def diagnose(
         spaces,
         module.warnings,
         platform_of(module),
-        _memory_beside(program, module),
+        memory,
         partitions_of(module),
         tuple(sharded_parameters(module, cache)),
         collectives_of(module, moves, cache),

@@ -14,6 +14,7 @@ from typing import ClassVar, Final
 from morello_layouts.hlo import HloComputation, HloInstruction, HloMetadata, HloModule
 from morello_layouts.hlo.module import number_of
 from morello_layouts.limits import FORCE_STEPS, ORIGIN_STEPS
+from morello_layouts.notations.xla import XlaShape
 
 # Opcodes of instructions that the compiler adds, whose value is that of their first operand.
 _ADDED: Final = frozenset({
@@ -140,6 +141,29 @@ class Neighbours:
                 return found
         return None
 
+    def bound(self, stored: Iterable[HloInstruction]) -> HloInstruction | None:
+        """Return an instruction that a relayout of stored arrays would have to go before or behind.
+
+        Elementwise instructions take any layout, if all their arrays are stored or elementwise too.
+        """
+        first = list(stored)
+        known, pending = {each.name for each in first}, deque(first)
+        seen = set(known)
+        for at in _taken(pending):
+            inner = inner_computation(at)
+            for each in (at,) if inner is None else inner.instructions:
+                if not _is_free(each):
+                    return each
+            is_scalar = isinstance(at.shape, XlaShape) and not at.shape.dims
+            if at.opcode == "parameter" and at.name not in known and not is_scalar:
+                return at
+            near = () if is_scalar else self._readers[at.name]
+            for other in near if at.opcode == "tuple" else (*near, *at.operands):
+                if not isinstance(other, str) and other.name not in seen:
+                    seen.add(other.name)
+                    pending.append(other)
+        return next(iter(pending), None)  # too many to look at
+
     def _above(self, instruction: HloInstruction) -> Iterator[Force]:
         """Yield the forces on the way up from a value, the nearest first."""
         pending, seen = deque([instruction]), {instruction.name}
@@ -196,6 +220,25 @@ class Neighbours:
                     return each
                 pending.append(each)
         return None
+
+
+def _is_free(instruction: HloInstruction) -> bool:
+    """Whether an instruction is elementwise: it takes any layout that all its arrays have."""
+    from morello_layouts.indexing.operations import ELEMENTWISE
+
+    opcode = instruction.opcode
+    if opcode == "broadcast":
+        return instruction.attributes.get("dimensions", "{}") == "{}"
+    return opcode in _PASSED or (opcode in ELEMENTWISE.split() and opcode not in _MOVING)
+
+
+_PASSED: Final = frozenset({
+    *("parameter", "constant", "tuple", "get-tuple-element", "copy-start", "copy-done", "fusion"),
+})  # fmt: skip
+_MOVING: Final = frozenset({
+    *("copy", "map", "domain", "all-reduce", "all-reduce-start", "all-reduce-done"),
+    "collective-permute",
+})  # fmt: skip
 
 
 def _taken(pending: deque[HloInstruction]) -> Iterator[HloInstruction]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
@@ -17,6 +18,7 @@ from morello_layouts.diagnostics.oom_messages import (
     bytes_of_text,
     header_of,
     messages_of,
+    window_of,
     without_colours,
     xla_size,
 )
@@ -42,7 +44,7 @@ from morello_layouts.report import (
 from morello_layouts.tpu_layouts import LANES, Waste, waste
 from morello_layouts.tpu_layouts.layouts import Generation, generation_of, packing
 
-_NAMES: Final = ("size", "shape", "unpadded", "padding", "operator", "label", "kind")
+_NAMES: Final = ("size", "shape", "unpadded", "padding", "operator", "label", "kind", "tag")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ class OomAllocation:
     json_keys: ClassVar = (
         *("number", "line", "reported=reported_values", "shape", "assumed_tiles", "data_bytes"),
         *("reserved_bytes", "agrees", "differences", "reasons=reason_texts"),
-        *("alternative=alternative.suggestion", "instruction", "source", "note"),
+        *("alternative=alternative.told", "instruction", "source", "note"),
     )
 
     number: int  #: its number in the report.
@@ -95,7 +97,7 @@ class OomAllocation:
     alternative: Alternative | None
     instruction: str | None  #: the instruction's name; None if the report does not say.
     source: str | None  #: file and line; None if the report does not say.
-    note: str = ""  #: why nothing is explained; empty if something is.
+    note: str = ""  #: why nothing is explained, or what the numbers are of; else empty.
 
     @property
     def reserved_bytes(self) -> int | None:
@@ -228,6 +230,8 @@ def _reserved(group: Sequence[OomAllocation]) -> int:
 
 
 def _name(group: Sequence[OomAllocation]) -> str:
+    if group[0].note and group[0].wastes:
+        return f"{len(group[0].wastes)} x {group[0].wastes[0].shape}"
     text = group[0].reported.get("shape") or group[0].reported.get("label") or "?"
     return text if len(text) <= OOM_LABEL else f"{text[:OOM_LABEL]}…"
 
@@ -265,7 +269,8 @@ def _details(group: list[OomAllocation]) -> Iterator[str]:
         yield str(first.alternative)
     for each in group:
         words = [f"{each.number}."]
-        words += [word for word in (each.reported.get("kind"), each.instruction) if word]
+        tag = each.reported.get("tag", "").partition(". ")[0]
+        words += [word for word in (tag or each.reported.get("kind"), each.instruction) if word]
         if each.source is not None:
             words.append(f"({each.source})")
         if len(words) > 1:
@@ -326,11 +331,12 @@ def _named_blocks(messages: Iterable[OomMessage]) -> Iterator[Block]:
     """Yield the allocations that messages name, with their types."""
     for number, each in enumerate(messages, 1):
         if each.shape is not None and "[" in each.shape[1:] and each.needed is not None:
-            values = {"size": xla_size(each.needed), "shape": each.shape, "kind": each.tag or ""}
+            values = {"size": xla_size(each.needed), "shape": each.shape}
+            values |= {"tag": each.tag} if each.tag else {}
             label = each.name or ""
             if _INSTRUCTION.fullmatch(label):
                 values["label"] = f"%{label} = "
-            yield Block(number, each.line, values, is_chosen=each.memory_space in (None, "hbm"))
+            yield Block(number, each.line, values, in_hbm=each.memory_space in (None, "hbm"))
 
 
 def _text_of(source: str | os.PathLike[str]) -> str:
@@ -341,22 +347,27 @@ def _text_of(source: str | os.PathLike[str]) -> str:
 
 
 def _allocations(blocks: Sequence[Block], generation: str) -> Iterator[OomAllocation]:
+    every = [(block, _allocation(block, generation)) for block in blocks]
+    size = sum(found.reserved_bytes or found.reported_bytes or 0 for _, found in every)
+    same = Counter(found.wastes[0].shape for _, found in every if found.wastes)
     alternatives: dict[tuple[XlaShape, bool], Alternative] = {}
-    for block in blocks:
-        found = _allocation(block, generation)
+    for block, found in every:
         if block.is_chosen and isinstance(found.shape, XlaShape) and found.padding_bytes:
-            key = found.wastes[0].shape, block.is_stored
+            key = shape, is_stored = found.wastes[0].shape, block.is_stored
             if key not in alternatives:
-                alternatives[key] = alternative_to(key[0], generation, is_stored=key[1])
-            found = replace(found, alternative=alternatives[key])
-        yield found
+                alternatives[key] = alternative_to(
+                    shape, generation, is_stored=is_stored, times=same[shape], of=size
+                )
+            yield replace(found, alternative=alternatives[key])
+        else:
+            yield found
 
 
 def _allocation(block: Block, generation: str) -> OomAllocation:
     values = block.values
     label = _LABELLED.match(values.get("label", ""))
     source = metadata_of(f"{{{values.get('operator', '')}}}", None).source
-    shape, wastes, note = _wastes(values.get("shape"))
+    shape, wastes, note = _window(values, generation) or _wastes(values.get("shape"))
     differences = _differences(values, wastes)
     assumed = False
     if differences and isinstance(shape, XlaShape):
@@ -376,6 +387,33 @@ def _allocation(block: Block, generation: str) -> OomAllocation:
         source,
         note,
     )
+
+
+def _window(
+    values: dict[str, str], generation: str
+) -> tuple[XlaValue, tuple[Waste, ...], str] | None:
+    """Return the array of a kernel's window, the waste of each buffer of it, and their number.
+
+    None if the allocation is not of a window, or has other bytes than these buffers together.
+    """
+    told = window_of(values.get("tag", ""))
+    if told is None or not (values.get("shape") or "").startswith("u8["):
+        return None
+    try:
+        rank = told[0].count(",") + 1
+        order = ",".join(str(dim) for dim in reversed(range(rank)))
+        whole, array = parse(values["shape"]), parse(f"{told[0]}{{{order}}}")
+        if not isinstance(array, XlaShape) or not isinstance(whole, XlaShape):
+            return None
+        each = whole.byte_size // told[1]
+        found = _with_tiles(array, {"size": xla_size(each)}, generation) or waste(array)
+    except LayoutError:
+        return None
+    if found.reserved_bytes * told[1] != whole.byte_size:
+        return None
+    times = count(told[1], "buffer")
+    words = f"{times} of the window {found.shape}, {bytes_text(found.reserved_bytes)} each"
+    return found.shape, (found,) * told[1], words
 
 
 def _wastes(text: str | None) -> tuple[XlaValue | None, tuple[Waste, ...], str]:

@@ -20,6 +20,7 @@ _KEYS: Final = {
     "XLA label": "label",
     "XLA Label": "label",
     "Allocation type": "kind",
+    "Tag": "tag",
 }
 
 # The first key of a line; the first key of a block has a number before it.
@@ -40,21 +41,26 @@ _COLOUR: Final = re.compile(r"(?:\x1b|\\x1b|\\u001b)\[[0-9;]{0,30}[A-Za-z]")
 
 @dataclass(slots=True)
 class Block:
-    """An allocation as it is written: its number, and its values by the names in ``_KEYS``.
-
-    The compiler chose its layout, unless it is scratch, whose shape the user gives.
-    """
+    """An allocation as it is written: its number, and its values by the names in ``_KEYS``."""
 
     number: int
     line: int
     values: dict[str, str] = field(default_factory=dict)
-    is_chosen: bool = True
+    in_hbm: bool = True
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether the compiler chose its layout; scratch and windows have the kernel's shapes."""
+        return self.in_hbm and "tag" not in self.values and "scoped" not in self._kind
+
+    @property
+    def _kind(self) -> str:
+        return self.values.get("kind", "").lower()
 
     @property
     def is_stored(self) -> bool:
         """Whether it is an argument or output of the program, not a value inside of it."""
-        kind = self.values.get("kind", "").lower()
-        return "temp" not in kind and "output of" not in kind
+        return "temp" not in self._kind and "output of" not in self._kind
 
 
 def without_colours(text: str) -> str:
@@ -406,7 +412,9 @@ def messages_of(text: str) -> tuple[OomMessage, ...]:
     """Return the messages in a text, each kind with the same numbers once, in order."""
     found: dict[tuple[object, ...], OomMessage] = {}
     for at, pattern, match in sorted(_matches(text), key=lambda each: each[0]):
-        values = {k: v.strip()[:OOM_LABEL] for k, v in match.groupdict().items() if v}
+        most = {"tag": OOM_VALUE}  # it ends with the number of buffers
+        groups = match.groupdict().items()
+        values = {k: v.strip()[: most.get(k, OOM_LABEL)] for k, v in groups if v}
         space = values.pop("space", None) or pattern.space
         needed, available = (bytes_of_text(values.get(k, "")) for k in ("needed", "available"))
         meaning = _SafeFormat().format(pattern.meaning, values)
@@ -422,13 +430,36 @@ def messages_of(text: str) -> tuple[OomMessage, ...]:
                 available,
                 {k: v for k, v in values.items() if k not in ("needed", "available")},
                 meaning,
-                pattern.next_step,
+                _step_in(space, pattern.next_step),
                 text.count("\n", 0, at) + 1,
             ),
         )
         if len(found) >= OOM_MESSAGES:
             break
     return tuple(found.values())
+
+
+def _step_in(space: str | None, step: str) -> str:
+    """Return the step in a memory space; of memories that kernels use, no program is left."""
+    is_kernel = space is not None and space.lower() in ("vmem", "smem", "sflag")
+    return _VMEM_STEP if is_kernel and step == _HBM_STEP else step
+
+
+_WINDOW: Final = re.compile(
+    r"window shape is (\w{1,20}\[[0-9,]{1,200}\]).{0,400}?"
+    r"(?:has ([0-9]{1,4}) buffering levels|is single buffered)",
+    re.ASCII,
+)
+
+
+def window_of(tag: str) -> tuple[str, int] | None:
+    """Return the shape of a kernel's window, and how many buffers of it there are.
+
+    >>> window_of("The window shape is f32[8,300], while … This allocation has 2 buffering levels.")
+    ('f32[8,300]', 2)
+    """
+    match = _WINDOW.search(tag)
+    return None if match is None else (match[1], int(match[2] or 1))
 
 
 def _matches(text: str) -> Iterator[tuple[int, OomPattern, re.Match[str]]]:

@@ -5,27 +5,29 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from morello_layouts.diagnostics.buffers import (
     Buffer,
     WasteCache,
-    output_names,
+    entry_arrays,
+    output_leaves,
     without_memory_space,
 )
 from morello_layouts.diagnostics.forces import Force, Neighbours
 from morello_layouts.diagnostics.moves import Place, place_of
 from morello_layouts.errors import LayoutError
-from morello_layouts.hlo import HloModule
+from morello_layouts.hlo import HloInstruction, HloModule
 from morello_layouts.limits import REPORT_PLACES
 from morello_layouts.notations.xla import XlaShape
+from morello_layouts.plain import plain
 from morello_layouts.report import factor_cell
 from morello_layouts.tpu_layouts import Suggestion, Waste, suggest
 
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """A layout that takes fewer bytes than an array does, or the reason why there is none.
+    """A layout that takes fewer bytes than an array does, or the reason why none is told.
 
     >>> from morello_layouts.notations import parse
     >>> print(alternative_to(parse("f32[8,128]{1,0:T(8,128)}"), "v5e"))
@@ -35,21 +37,30 @@ class Alternative:
     suggestion: Suggestion | None  #: the best order, folding and tile, or None.
     reason: str = ""  #: why there is no suggestion; empty if there is one.
 
+    @property
+    def told(self) -> dict[str, Any] | None:
+        """The suggestion as JSON: its hint is for a stored array, and was not tried."""
+        best = self.suggestion
+        if best is None:
+            return None
+        return {**plain(best), "hint": stored_hint(best), "tried": False}
+
     def __str__(self) -> str:
         best = self.suggestion
         if best is None:
             return self.reason
-        return f"better: {best.shape}, {factor_cell(best.waste).text}: {stored_hint(best)}"
+        return f"fewer bytes: {best.shape}, {factor_cell(best.waste).text}: {stored_hint(best)}"
 
 
 _INSIDE: Final = "for a value inside"
+_WORTH: Final = 0.01  # of the program's bytes
 
 
 def stored_hint(best: Suggestion) -> str:
     """Return advice for an array that is stored between programs, in words."""
     words = best.hint.partition(f"; {_INSIDE}")[0]
-    follows = "a relayout follows where the program computes with it" if best.changes else ""
-    return f"{words}; {follows}" if follows else words
+    follows = "a relayout follows where the program computes with it; " if best.changes else ""
+    return f"{words}; {follows}not tried"
 
 
 INSIDE_REASON: Final = (
@@ -58,12 +69,29 @@ INSIDE_REASON: Final = (
 )
 
 
-def alternative_to(shape: XlaShape, generation: str, *, is_stored: bool = True) -> Alternative:
+def alternative_to(
+    shape: XlaShape,
+    generation: str,
+    *,
+    is_stored: bool = True,
+    times: int = 1,
+    of: int = 0,
+    bound: HloInstruction | None = None,
+) -> Alternative:
     """Return the best layout of an array on a generation, if it takes fewer bytes.
 
     For a value inside a program there is none: a reshape or transpose there changes no layout. A
     tile that the compiler does not choose by itself is not offered, as most programs with one fail
     to compile.
+
+    Args:
+        shape: the array, with its layout.
+        generation: one of ``ml.tpu.GENERATIONS``.
+        is_stored: whether it is a parameter or output of a program.
+        times: how many of it are stored.
+        of: the bytes of the program; what saves less than one percent of them is not told.
+        bound: an instruction that has the array in a layout of its own, before or behind which the
+            program would move it: that writes at least as many bytes as a layout saves.
     """
     if not is_stored:
         return Alternative(None, INSIDE_REASON)
@@ -74,9 +102,16 @@ def alternative_to(shape: XlaShape, generation: str, *, is_stored: bool = True) 
     except LayoutError as error:
         return Alternative(None, f"nothing is suggested: {error.what}")
     best = next((each for each in every if "tile" not in each.changes), None)
-    if best is not None and best.byte_size < shape.byte_size:
-        return Alternative(best)
-    return Alternative(None, "no order or folding takes fewer bytes")
+    if best is None or best.byte_size >= shape.byte_size:
+        return Alternative(None, "no order or folding takes fewer bytes")
+    if times * (shape.byte_size - best.byte_size) < _WORTH * of:
+        return Alternative(
+            None, "an order or folding would save less than 1 percent of the program"
+        )
+    if bound is not None and best.changes:
+        why = f"no hint: it may have to be moved for {bound.name}, which writes more than it saves"
+        return Alternative(None, why)
+    return Alternative(best)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +125,7 @@ class WastefulArray:
     """
 
     json_keys: ClassVar = (
-        *("*waste", "total_padding", "alternative=alternative.suggestion", "count", "stored"),
+        *("*waste", "total_padding", "alternative=alternative.told", "count", "stored"),
         *("memory_spaces", "producer", "readers", "because", "places"),
     )
 
@@ -129,12 +164,17 @@ class WastefulArray:
 
 def wasteful_arrays(
     module: HloModule,
-    buffers: Iterable[Buffer],
+    buffers: Sequence[Buffer],
     cache: WasteCache,
     generation: str,
+    *,
     top: int | None,
+    of: int,
 ) -> tuple[tuple[WastefulArray, ...], int]:
-    """Return the arrays that pad most in all, each type and layout once, and how many pad."""
+    """Return the arrays that pad most in all, each type and layout once, and how many pad.
+
+    The program has ``of`` bytes, if they are known.
+    """
     by_shape: dict[XlaShape, list[Buffer]] = {}
     for buffer in buffers:
         if cache.bytes_of(buffer.shape).padding_bytes > 0:
@@ -145,9 +185,11 @@ def wasteful_arrays(
     every = [(cache[shape], defined) for shape, defined in groups.items()]
     known = [(found, defined) for found, defined in every if found is not None]
     known.sort(key=lambda pair: -pair[0].padding_bytes * len(pair[1]))
-    near, outputs = Neighbours(module), output_names(module)
+    near, outputs, entry = Neighbours(module), output_leaves(module), entry_arrays(module)
+    size = sum(cache.sum_of(arrays).reserved_bytes for arrays in entry)
+    size = max(size + max((cache.bytes_of(b.shape).reserved_bytes for b in buffers), default=0), of)
     arrays = (
-        _wasteful(found, sorted(defined, key=_line), near, outputs, generation)
+        _wasteful(found, sorted(defined, key=_line), near, outputs, (generation, size))
         for found, defined in known[:top]
     )
     return tuple(arrays), len(known)
@@ -157,16 +199,24 @@ def _wasteful(
     found: Waste,
     defined: Sequence[Buffer],
     near: Neighbours,
-    outputs: frozenset[str],
-    generation: str,
+    outputs: frozenset[tuple[str, tuple[int, ...]]],
+    program: tuple[str, int],
 ) -> WastefulArray:
-    stored = [b for b in defined if b.is_parameter or b.instruction.name in outputs]
+    generation, size = program
+    stored = [b for b in defined if b.is_parameter or _is_output(b, outputs)]
     inside = next((b.instruction for b in defined if b not in stored), None)
     producer = None if inside is None else near.producer(inside)
     return WastefulArray(
         found,
         _space_counts(defined),
-        alternative_to(found.shape, generation, is_stored=bool(stored)),
+        alternative_to(
+            found.shape,
+            generation,
+            is_stored=bool(stored),
+            times=len(stored),
+            of=size,
+            bound=near.bound(b.instruction for b in stored) if stored else None,
+        ),
         tuple(map(place_of, defined[:REPORT_PLACES])),
         len(defined),
         len(stored),
@@ -174,6 +224,12 @@ def _wasteful(
         None if producer is None else producer.name,
         () if inside is None else tuple(i.name for i in near.readers(inside)[:REPORT_PLACES]),
     )
+
+
+def _is_output(buffer: Buffer, outputs: frozenset[tuple[str, tuple[int, ...]]]) -> bool:
+    """Whether a program returns an array, or the tuple that it is in."""
+    name, path = buffer.instruction.name, buffer.path
+    return any((name, path[:k]) in outputs for k in range(len(path) + 1))
 
 
 def _line(buffer: Buffer) -> int:

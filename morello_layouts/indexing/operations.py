@@ -499,7 +499,7 @@ def _all_gather(call: Call) -> Maps:
     return [[call.map(dims)]]
 
 
-_ELEMENTWISE: Final = (
+ELEMENTWISE: Final = (
     "abs add and atan2 cbrt ceil clamp clz compare complex convert copy cosine count-leading-zeros"
     " divide erf exponential exponential-minus-one floor imag is-finite log log-plus-one logistic"
     " map maximum minimum multiply negate not or popcnt population-count power real"
@@ -510,7 +510,7 @@ _ELEMENTWISE: Final = (
 )
 
 OPERATIONS: Final[Mapping[str, Callable[[Call], Maps]]] = {
-    **dict.fromkeys(_ELEMENTWISE.split(), _elementwise),
+    **dict.fromkeys(ELEMENTWISE.split(), _elementwise),
     **dict.fromkeys(
         ("constant", "iota", "parameter", "partition-id", "replica-id", "after-all", "rng"),
         _nothing,

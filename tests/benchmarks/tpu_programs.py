@@ -1,4 +1,4 @@
-"""Ten programs of kinds that TPUs lay out badly, for the table of advice."""
+"""Programs of kinds that TPUs lay out badly: ten for the table of advice, more for hints."""
 
 from __future__ import annotations
 
@@ -100,6 +100,109 @@ def sharded_step(params: Any, x: Any) -> Any:
     return jax.tree.map(lambda p, g: p - 0.1 * g, params, jax.grad(loss)(params))
 
 
+def grouped_decode(keys: Any, values: Any, token: Any, position: Any) -> Any:
+    """Attend with 8 new queries for each of 4 heads of 100, and put one token into the caches."""
+    q, k, v = token
+    keys = lax.dynamic_update_slice(keys, k[:, :, None], (0, 0, position, 0))
+    values = lax.dynamic_update_slice(values, v[:, :, None], (0, 0, position, 0))
+    scores = jnp.einsum("bhgd,bhsd->bhgs", q, keys) / q.shape[-1] ** 0.5
+    scores = jnp.where(jnp.arange(keys.shape[2]) <= position, scores, -1e9)
+    return jnp.einsum("bhgs,bhsd->bhgd", jax.nn.softmax(scores), values), keys, values
+
+
+def experts(x: Any, gates: Any, up: Any, down: Any) -> Any:
+    """Send each token to the best of 6 experts, whose width is odd."""
+    weights = jax.nn.softmax(x @ gates)
+    chosen = jax.nn.one_hot(weights.argmax(-1), gates.shape[1], dtype=x.dtype)
+    hidden = jax.nn.gelu(jnp.einsum("te,td,edh->teh", chosen, x, up))
+    return jnp.einsum("teh,ehd,te->td", hidden, down, weights)
+
+
+def group_norm(x: Any, filters: Any) -> Any:
+    """Convolve images stored as NCHW, and normalise groups of channels."""
+    names = ("NCHW", "OIHW", "NCHW")
+    y = lax.conv_general_dilated(x, filters, (1, 1), "SAME", dimension_numbers=names)
+    groups = y.reshape(y.shape[0], 3, -1, *y.shape[2:])
+    mean = groups.mean((2, 3, 4), keepdims=True)
+    return ((groups - mean) / (groups.std((2, 3, 4), keepdims=True) + 1e-5)).reshape(y.shape)
+
+
+def narrow_norm(x: Any, scale: Any) -> Any:
+    """Step against the gradient of a layer norm over 6 values."""
+
+    def loss(x: Any) -> Any:
+        y = (x - x.mean(-1, keepdims=True)) / (x.std(-1, keepdims=True) + 1e-5)
+        return jnp.sum(jnp.tanh(y * scale))
+
+    return x - 0.1 * jax.grad(loss)(x)
+
+
+def scatter_rows(table: Any, index: Any, updates: Any) -> Any:
+    """Add rows of 5 to a table, and look some up."""
+    return table.at[index].add(updates), table[index[::2]]
+
+
+def top_of(logits: Any) -> Any:
+    """Find the 40 most likely of 50,257 words."""
+    return lax.top_k(logits, 40)
+
+
+def stacked_carry(x: Any) -> Any:
+    """Keep each state of a scan over states of 20 by 70."""
+    return lax.scan(lambda c, _: ((c * 0.9 + jnp.sin(c)), c), x, None, length=300)
+
+
+def transposed_weight(x: Any, w: Any) -> Any:
+    """Multiply by the transpose of a weight in eight bits."""
+    return x @ w.astype(jnp.bfloat16).T
+
+
+def colours(images: Any, matrix: Any) -> Any:
+    """Turn the colours of images, channels last."""
+    return jnp.einsum("bhwc,dc->bhwd", images, matrix) * 0.5
+
+
+def normals(points: Any, weights: Any) -> Any:
+    """Normalise 400,000 points of three coordinates, and weigh them."""
+    length = jnp.sqrt((points * points).sum(-1, keepdims=True))
+    return points / length * weights
+
+
+def optimizer(weight: Any, gradient: Any, mean: Any, square: Any) -> Any:
+    """Update weights of 7 by 33 by Adam."""
+    mean = 0.9 * mean + 0.1 * gradient
+    square = 0.99 * square + 0.01 * gradient * gradient
+    return weight - 1e-3 * mean / (jnp.sqrt(square) + 1e-8), mean, square
+
+
+def blend(one: Any, other: Any) -> Any:
+    """Blend images, colours last, and clip them."""
+    return jnp.clip(0.7 * one + 0.3 * other, 0, 1)
+
+
+def mixed_types(weight: Any, gradient: Any, mean: Any) -> Any:
+    """Update filters of 3 by 3 that are kept in bf16, by a mean in f32."""
+    mean = 0.9 * mean + 0.1 * gradient.astype(jnp.float32)
+    return weight - (1e-2 * jnp.sign(mean)).astype(weight.dtype), mean
+
+
+def clipped(weight: Any, gradient: Any) -> Any:
+    """Step against a gradient whose norm is bounded."""
+    norm = jnp.sqrt(jnp.sum(gradient * gradient))
+    return weight - 0.1 * gradient / jnp.maximum(norm, 1)
+
+
+def masked(x: Any, mask: Any) -> Any:
+    """Fill the places of a mask, and return how far each value is from 0.5."""
+    filled = jnp.where(mask, 0.5, x)
+    return filled, jnp.abs(filled - 0.5)
+
+
+def scaled_rows(x: Any, scale: Any) -> Any:
+    """Scale and shift the columns of rows of 9."""
+    return jnp.tanh(x * scale) + 1
+
+
 def _f32(*sizes: int) -> str:
     return f"f32[{','.join(map(str, sizes))}]"
 
@@ -133,4 +236,32 @@ def programs() -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
         "small batched matmul": (small_products, (_f32(200_000, 4, 4),) * 2),
         "median filter": (median, (_f32(4, 512, 512),)),
         "sharded transformer step": (sharded_step, _sharded()),
+    }  # fmt: skip
+
+
+def hinted_programs() -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
+    """Return more functions with their arguments, for hints."""
+    cache, head = "bf16[16,4,3072,100]", "bf16[16,4,100]"
+    matrices = [_f32(20_000, 7, 33)] * 4
+    return {
+        "grouped decode": (
+            grouped_decode,
+            (cache, cache, ("bf16[16,4,8,100]", head, head), "s32[]"),
+        ),
+        "experts": (experts, ("bf16[512,1000]", "bf16[1000,6]", "bf16[6,1000,700]",
+                              "bf16[6,700,1000]")),
+        "group norm": (group_norm, (_f32(8, 3, 224, 224), _f32(12, 3, 3, 3))),
+        "narrow norm": (narrow_norm, (_f32(100_000, 6), _f32(6))),
+        "scatter of rows": (scatter_rows, (_f32(200_000, 5), "s32[4096]", _f32(4096, 5))),
+        "top of logits": (top_of, (_f32(4, 130, 50_257),)),
+        "stacked carry": (stacked_carry, (_f32(20, 70),)),
+        "transposed weight": (transposed_weight, ("bf16[300,1000]", "f8e4m3fn[3000,1000]")),
+        "colours": (colours, (_f32(16, 224, 224, 3), _f32(3, 3))),
+        "normals": (normals, (_f32(400_000, 3), _f32(400_000, 1))),
+        "optimizer": (optimizer, tuple(matrices)),
+        "blend": (blend, (_f32(16, 225, 225, 3),) * 2),
+        "mixed types": (mixed_types, ("bf16[30000,3,3]", "bf16[30000,3,3]", _f32(30_000, 3, 3))),
+        "clipped": (clipped, (_f32(9000, 11, 13),) * 2),
+        "masked": (masked, (_f32(300, 17, 200), "pred[300,17,200]")),
+        "scaled rows": (scaled_rows, (_f32(700, 9, 130), _f32(130))),
     }  # fmt: skip

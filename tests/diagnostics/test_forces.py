@@ -108,3 +108,58 @@ def test_no_shape_is_offered_inside_and_no_tile_anywhere(program: str) -> None:
     text = str(report)
     assert "tiling=" not in text
     assert "for a value inside" not in text
+
+
+STORED = """
+HloModule jit_f, entry_computation_layout={{(f32[4000,7,33]{{2,1,0:T(8,128)}}, f32[4000,7,33]{{2,1,0:T(8,128)}}, f32[])->f32[4000,7,33]{{2,1,0:T(8,128)}}}}
+%fused (p: f32[4000,7,33], q: f32[4000,7,33], s: f32[]) -> (f32[4000,7,33], f32[4000,7,33]) {{
+  %p = f32[4000,7,33]{{2,1,0:T(8,128)}} parameter(0)
+  %q = f32[4000,7,33]{{2,1,0:T(8,128)}} parameter(1)
+  %s = f32[] parameter(2)
+  %every = f32[4000,7,33]{{2,1,0:T(8,128)}} broadcast(%s), dimensions={{}}
+  %sum = f32[4000,7,33]{{2,1,0:T(8,128)}} {inside}
+  %twice = f32[4000,7,33]{{2,1,0:T(8,128)}} add(%sum, %every)
+  ROOT %both = (f32[4000,7,33]{{2,1,0:T(8,128)}}, f32[4000,7,33]{{2,1,0:T(8,128)}}) tuple(%sum, %twice)
+}}
+ENTRY %main (a: f32[4000,7,33], b: f32[4000,7,33], c: f32[]) -> f32[4000,7,33] {{
+  %a = f32[4000,7,33]{{2,1,0:T(8,128)}} parameter(0)
+  %b = f32[4000,7,33]{{2,1,0:T(8,128)}} parameter(1)
+  %c = f32[] parameter(2)
+  %large = f32[{large},1024]{{1,0:T(8,128)}} iota(), iota_dimension=0
+  %f = (f32[4000,7,33]{{2,1,0:T(8,128)}}, f32[4000,7,33]{{2,1,0:T(8,128)}}) fusion(%a, %b, %c), kind=kLoop, calls=%fused
+  %kept = f32[4000,7,33]{{2,1,0:T(8,128)}} get-tuple-element(%f), index=1
+  ROOT %result = f32[4000,7,33]{{2,1,0:T(8,128)}} {root}
+}}
+"""  # noqa: E501
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, "write jnp.reshape(a, (924000,))"),
+        ({"inside": "reverse(%p), dimensions={1}"}, "moved for sum, which"),
+        ({"inside": "copy(%p)"}, "moved for sum, which"),
+        ({"root": "sort(%kept), dimensions={0}"}, "moved for result, which"),
+        ({"large": "1600000"}, "less than 1 percent of the program"),
+    ],
+)
+def test_hints_are_told_where_no_relayout_follows(given: dict[str, str], said: str) -> None:
+    """Of three arrays, two are parameters; of a fusion's two results, one is an output."""
+    usual = {"inside": "multiply(%p, %q)", "root": "copy-done(%kept)", "large": "8"}
+    text = STORED.format(**{**usual, **given}).replace("copy-done(%kept)", "negate(%kept)")
+    (found,) = (x for x in ml.diagnose(text, "v5e").wasteful if x.waste.shape.shape[:1] == (4000,))
+    assert said in str(found.alternative)
+    assert "better" not in str(found.alternative)
+    told = found.alternative.told
+    assert (told is None) == bool(given)
+    assert told is None or (told["tried"] is False and told["hint"].endswith("not tried"))
+    assert found.count == 5
+    assert found.stored == 3
+
+
+def test_one_leaf_of_a_fusion_is_an_output() -> None:
+    text = STORED.format(inside="multiply(%p, %q)", root="negate(%kept)", large="8")
+    text = text.replace("ROOT %result = f32[4000,7,33]{2,1,0:T(8,128)} negate(%kept)", "")
+    text = text.replace("  %kept =", "  ROOT %kept =")
+    (found,) = (x for x in ml.diagnose(text, "v5e").wasteful if x.waste.shape.shape[:1] == (4000,))
+    assert (found.count, found.stored) == (4, 3)

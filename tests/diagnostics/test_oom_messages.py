@@ -205,3 +205,54 @@ def test_rubbish_is_read_in_work_that_is_bounded(text: str) -> None:
 )  # fmt: skip
 def test_sizes(text: str, size: int | None) -> None:
     assert bytes_of_text(text) == size
+
+
+# Recorded from libtpu 0.0.42: Pallas kernels on v5e.
+WINDOW = ALLOCATION.format(
+    402653184, 134217728, "u8[402653184]{0}", "vmem",
+    "input window allocation for operator input 0. The window shape is f32[16384,3000], while the "
+    "full shape is f32[65536,3000]. The u8 shape/size shown above represents the raw byte size of "
+    "this window in VMEM. This allocation has 2 buffering levels.",
+)  # fmt: skip
+SCRATCH = """
+RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in memory space vmem. \
+Used 148.45M of 128.00M vmem. Exceeded vmem capacity by 20.45M.
+
+  Largest program allocations in vmem:
+
+  1. Size: 78.12M
+     Operator: op_name="jit(f)/pallas_call"
+     Shape: f32[20000,900]{1,0:T(8,128)}
+     Unpadded size: 68.66M
+     Extra memory due to padding: 9.46M (1.1x expansion)
+     Tag: scratch operand
+     XLA label: f.1 = custom-call(x.1), custom_call_target="tpu_custom_call"
+     Allocation type: scoped
+     ==========================
+"""
+
+
+def test_windows_are_read_as_their_buffers() -> None:
+    """Twice 16,384 rows of 3,000, padded to 3,072."""
+    (found,) = ml.read_oom(WINDOW, "v5e").allocations
+    assert [each.reserved_bytes for each in found.wastes] == [16384 * 3072 * 4] * 2
+    assert (found.reserved_bytes, found.padding_bytes) == (402653184, 2 * 16384 * 72 * 4)
+    assert found.alternative is None
+    text = str(ml.read_oom(WINDOW, "v5e"))
+    assert "2 x f32[16384,3000]{1,0:T(8,128)}" in text
+    assert "2 buffers of the window f32[16384,3000]{1,0:T(8,128)}, 192.00 MiB each" in text
+    other = WINDOW.replace("2 buffering", "3 buffering")
+    assert ml.read_oom(other, "v5e").allocations[0].padding_bytes == 0
+
+
+def test_memory_of_kernels_has_its_own_next_step_and_no_reshape() -> None:
+    report = ml.read_oom(SCRATCH)
+    (found,) = report.allocations
+    assert (found.reported["tag"], found.alternative) == ("scratch operand", None)
+    assert found.padding_bytes == 20000 * 124 * 4
+    text = str(report)
+    assert "next: make the blocks or scratch of this kernel smaller" in text
+    assert "oom_intermediate_module" not in text
+    assert "jnp.reshape" not in text
+    assert "1. scratch operand f.1" in text
+    assert "oom_intermediate_module" in str(ml.read_oom(SCRATCH.replace("vmem", "hbm")))
