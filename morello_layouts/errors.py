@@ -34,6 +34,13 @@ class LayoutError(ValueError):
         self.what, self.why, self.fix, self.part = what, why, fix, part
         super().__init__("\n".join(_cut(line) for line in (what, why, fix) if line))
 
+    def __eq__(self, other: object) -> bool:
+        """Return whether the other is the same error, such as one that was pickled."""
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.what, self.why, self.fix))
+
     def __reduce__(self) -> Any:
         """Return what pickle and copy need: by default they keep the text of an exception alone."""
         return _restored, (type(self), self.args, self.__dict__)

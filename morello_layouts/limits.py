@@ -37,6 +37,9 @@ SEARCH_PAIRS: Final = 256
 BOX_POINTS: Final = 512
 """Points of a box on which a form is compared with the affine form through its first corner."""
 
+STRIDED_POINTS: Final = 4096
+"""Elements of a view without a stride by its formula that are looked at one by one."""
+
 BOX_VALUES: Final = 64
 """Values of a variable on which a form is compared with a floor beside a multiple of it."""
 

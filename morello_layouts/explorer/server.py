@@ -49,7 +49,7 @@ _HEADERS: Final = (
 )
 
 # Any other name in the Host header means that a foreign page let its own name lead to this machine.
-_OWN_NAMES: Final = re.compile(r"(127\.0\.0\.1|localhost)(:[0-9]{1,5})?", re.ASCII)
+_OWN_NAMES: Final = re.compile(r"(127\.0\.0\.1|localhost)(:[0-9]{1,5})?", re.ASCII | re.IGNORECASE)
 _OWN_SITE: Final = {None, "same-origin", "none"}
 _OWN_ORIGIN: Final = re.compile(rf"http://{_OWN_NAMES.pattern}", re.ASCII)
 

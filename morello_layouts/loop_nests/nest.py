@@ -203,6 +203,9 @@ class LoopNest(Displayed):
         "order", "coordinates", "edges", "maps", "runs", "costs", "code=text",
     )  # fmt: skip
 
+    def __hash__(self) -> int:
+        return hash((self.axes, self.edges, self.body))
+
     @property
     def order(self) -> tuple[str, ...]:
         """The names of the loops, the outermost first."""

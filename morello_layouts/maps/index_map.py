@@ -25,6 +25,7 @@ from morello_layouts.maps.modes import (
     Modes,
     Strided,
     decompose,
+    linear,
     modes_along,
     require_dim,
 )
@@ -334,7 +335,7 @@ class IndexMap(Drawn):
         try:
             modes = tuple(map(self.modes, range(len(self.shape))))
         except UnsupportedError:
-            return None
+            return None if self.recipe.names else linear(known(self.recipe.shape), self)
         zeros = {f"d{k}": AffineExpr((), 0) for k in range(len(self.shape))}
         first = canonicalize(substitute(self.form, zeros)).const
         return Strided(self._public((first,))[0], modes, self.shape)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, product
+from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
 from morello_layouts.errors import ShapeError, UnsupportedError
@@ -15,6 +16,7 @@ from morello_layouts.expr.affine import floors_of
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.conversions import public_size, to_sympy
 from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient
+from morello_layouts.limits import STRIDED_POINTS
 from morello_layouts.plain import Displayed
 
 if TYPE_CHECKING:
@@ -308,3 +310,24 @@ def require_dim(dim: int | str, names: Sequence[str]) -> int:
         f"the array has {rank} dimensions, counted from 0: {', '.join(names)}",
         f"give a number from 0 to {rank - 1}, or a name" if rank else "a scalar has none",
     )
+
+
+def linear(shape: tuple[int, ...], offset: Callable[..., int]) -> Strided | None:
+    """Return the strides of a few elements whose offsets have one along each dimension, or None.
+
+    A swizzle has none, but the elements of a view may lie between the places where it jumps.
+
+    >>> from morello_layouts import index_map
+    >>> print(index_map("Sw<2,2,3> o 0 o (16,32):(32,1)")[11, 19:21].as_strided())
+    offset 383, strides (-7)
+    """
+    if prod(shape) > STRIDED_POINTS:
+        return None
+    first = offset(*(0 for _ in shape))
+    corners = [tuple(int(j == k) for j in range(len(shape))) for k in range(len(shape))]
+    steps = [offset(*at) - first if n > 1 else 0 for at, n in zip(corners, shape, strict=True)]
+    for at in product(*map(range, shape)):
+        if offset(*at) != first + sum(map(operator.mul, at, steps)):
+            return None
+    pairs = zip(shape, steps, strict=True)
+    return Strided(first, tuple(Modes((Mode(n, s),) if n > 1 else ()) for n, s in pairs), shape)

@@ -52,6 +52,9 @@ class Place(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self.holders[0])
 
+    def __hash__(self) -> int:
+        return hash(frozenset(self.items()))  # equal to any mapping of the same coordinates
+
     def __str__(self) -> str:
         first = ", ".join(f"{name} {x}" for name, x in self.items())
         more = len(self.holders) - 1

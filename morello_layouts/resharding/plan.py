@@ -80,6 +80,9 @@ class Plan(Displayed):
         "steps",
     )
 
+    def __hash__(self) -> int:
+        return hash((self.source, self.target))
+
     @property
     def before(self) -> str:
         """The sharding before, as text."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import shutil
 
 import pytest
@@ -30,3 +32,17 @@ def test_errors_of_convert() -> None:
     with pytest.raises(ml.NoTranslationError):
         ml.convert("f32[3,5]{1,0:T(2,2)}", "morello")
     assert issubclass(ml.TranslationNotFoundError, ml.UnsupportedError)
+
+
+def test_plans_nests_and_places_are_keys_and_conversions_equal_their_copies() -> None:
+    array = "f32[16,16], mesh={'x': 2, 'y': 4}, spec="
+    plans = [ml.reshard(f"{array}P('x', 'y')", f"{array}P(None, 'y')") for _ in range(2)]
+    nests = [ml.loops("f32[16,256]{1,0:T(8,128)}") for _ in range(2)]
+    sharded = ml.index_map(f"{array}P('x', 'y')")
+    places = [sharded.place(1, 2) for _ in range(2)]
+    for one, other in (plans, nests, places):
+        assert one == other
+        assert len({one, other}) == 1
+    found = ml.convert_all("f32[8,16]{1,0:T(2,4)}")
+    assert any(one.error is not None for one in found)
+    assert found == pickle.loads(pickle.dumps(found)) == copy.deepcopy(found)

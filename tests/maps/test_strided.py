@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -111,3 +112,32 @@ def test_tiles_have_several_strides_and_some_layouts_none() -> None:
         "offset 128*M*ceil(N/128) - 1024*ceil(N/128) + 896, modes (8,M/8):(-128,-1024*ceil(N/128))"
     )
     assert str(ml.index_map("f32[M,N]{0,1}")[2:].as_strided()) == "offset 2, strides (1, M)"
+
+
+SWIZZLED = ml.index_map("Sw<2,2,3> o 0 o (16,32):(32,1)")
+SWIZZLED_VIEWS = [
+    (11, slice(19, 21)), (slice(None, -13, -5), 14), (slice(0, 4), slice(0, 4)),
+    (slice(3, 9), slice(2, 9, 3)), (slice(0, 16, 8), slice(0, 8)), (5, slice(0, 32)),
+]  # fmt: skip
+
+
+@each_row("view", SWIZZLED_VIEWS)
+def test_a_swizzled_view_has_strides_exactly_if_its_offsets_do(view: Any) -> None:
+    """Judged at each element, from the offsets of its neighbours along each dimension."""
+    part = SWIZZLED[view]
+    shape = part.shape
+    found = part.as_strided()
+    at = list(product(*map(range, shape)))
+    corner = (0,) * len(shape)
+    steps = [
+        part(*(int(j == k) for j in range(len(shape)))) - part(*corner) if n > 1 else 0
+        for k, n in enumerate(shape)
+    ]
+    is_linear = all(
+        part(*x) == part(*corner) + sum(a * b for a, b in zip(x, steps, strict=True)) for x in at
+    )
+    assert (found is not None and found.strides is not None) == is_linear
+    if is_linear:
+        kept = [k for k, n in enumerate(shape) if n > 1]
+        assert found.offset == part(*corner)
+        assert [found.strides[k] for k in kept] == [steps[k] for k in kept]
