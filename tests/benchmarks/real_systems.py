@@ -220,6 +220,51 @@ def triton(random: Random, count: int) -> Iterator[tuple[str, bool]]:
         yield text, {k: v for k, v in ours.items() if v} == system_bases
 
 
+def triton_conflicts(random: Random, count: int) -> Iterator[tuple[str, bool]]:
+    """Triton: whether registers load from shared memory with bank conflicts.
+
+    Triton's counter does not merge phases of lanes that ask for addresses in pairs, as in a store
+    they never do, and leaves out the bits within a word. There our witness must show a conflict:
+    different words of one bank.
+    """
+    from triton._C.libtriton import gluon_ir, ir
+
+    context = ir.context()
+    ir.load_dialects(context)
+    builder = gluon_ir.GluonOpBuilder(context)
+    module = builder.create_module()
+    module.set_attr("ttg.target", builder.get_string_attr("cuda:90"))
+    function = builder.get_or_insert_function(
+        module, "f", builder.get_function_ty([], []), "public", False
+    )
+    module.push_back(function)
+    builder.set_insertion_point_to_start(function.add_entry_block())
+    for _ in range(count):
+        bits = random.choice((8, 16, 16, 32, 64))
+        shape = (16 * power(random, 3), 16 * power(random, 3))  # Triton ends at less than 128 bytes
+        orders = [random.sample((0, 1), 2) for _ in range(2)]
+        kind = random.choice(("blocked", "blocked", "mma", "dot"))
+        if bits == 64:
+            kind = "blocked"
+        registers, one = encoding(kind, random, builder, orders[0])
+        shared, other = encoding("swizzled_shared", random, builder, orders[1])
+        wanted = builder.get_shared_bank_conflicts(one, other, list(shape), bits) > 0
+        sizes = "x".join(map(str, (*shape, f"f{bits}" if bits > 8 else "i8")))
+        access, memory = (
+            f"tensor<{sizes}, {registers}>",
+            f"!ttg.memdesc<{sizes}, {shared}, #ttg.shared_memory>",
+        )
+        m = ml.index_map(memory)
+        found: Any = ml.bank_conflicts(m, access)
+        is_right = found.has_conflicts == wanted
+        if found.has_conflicts and not wanted:
+            stored = ml.bank_conflicts(m, f"store {access}").verdict == "no conflicts"
+            words = {m(*each.coordinate) * bits // 32 for each in found.collisions}
+            is_shown = len(words) == found.ways and len({word % 32 for word in words}) == 1
+            is_right = stored or (bits < 32 and is_shown)
+        yield f"{memory} {access}", is_right
+
+
 def encoding(kind: str, random: Random, builder: Any, order: list[int]) -> Any:
     """Return a random encoding as text and as Triton's attribute."""
     if kind == "swizzled_shared":
@@ -277,6 +322,7 @@ def jax(random: Random, count: int) -> Iterator[tuple[str, bool]]:
 
 SYSTEMS: dict[str, Callable[[Random, int], Iterator[tuple[str, bool]]]] = {
     "triton": triton,
+    "triton, bank conflicts": triton_conflicts,
     "cute": cute,
     "tvm": asked_one_by_one("tvm", layouts.boxes, lambda text: text.startswith("lambda")),
     "iree, affine maps": asked_one_by_one("mlir", layouts.boxes, lambda text: "floordiv" in text),
