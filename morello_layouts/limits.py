@@ -260,6 +260,9 @@ KERNELS_KEPT: Final = 256
 COMPILER_SECONDS: Final = 120
 """Time that the C compiler may take for a kernel."""
 
+COMPILER_LOG: Final = 1 << 26
+"""Bytes that a TPU compiler may say: real ones say a few thousand."""
+
 COMPILER_MESSAGE: Final = 2000
 """Characters of a compiler's message that an error quotes."""
 

@@ -18,7 +18,12 @@ from time import monotonic
 from typing import Any, Final, TypeAlias
 
 from morello_layouts.errors import LayoutError
-from morello_layouts.limits import COMPILER_MESSAGE, TPU_COMPILER_MEMORY, TPU_COMPILER_SECONDS
+from morello_layouts.limits import (
+    COMPILER_LOG,
+    COMPILER_MESSAGE,
+    TPU_COMPILER_MEMORY,
+    TPU_COMPILER_SECONDS,
+)
 
 Progress: TypeAlias = Callable[[str], object]
 """What is told, in a line, how far a compilation is."""
@@ -148,8 +153,12 @@ def run_in(
     if _has_dump(compiler, folder) and not (folder / "result.json").exists():
         return {}
     try:
-        return dict(json.loads((folder / "result.json").read_text()))
-    except (OSError, ValueError):
+        result = json.loads((folder / "result.json").read_text())
+        error, cost = result.get("error", ""), result.get("cost", {})
+        if not isinstance(error, str) or not all(isinstance(x, int | float) for x in cost.values()):
+            raise ValueError
+        return dict(result)
+    except (OSError, ValueError, AttributeError):  # none, or not what the child writes
         said = (folder / "log.txt").read_text(errors="replace").strip()
         raise LayoutError(
             "the TPU compiler ended without an answer",
@@ -163,26 +172,37 @@ def _run(compiler: Compiler, folder: Path, what: str, progress: Progress | None)
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_dump_to={folder / 'dumps'}".strip()
     began, most = monotonic(), 0
     with (folder / "log.txt").open("wb") as log:
-        running = subprocess.Popen(
-            [*compiler.command, str(folder)],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            cwd=folder,
-            env={**os.environ, **_ENVIRONMENT, "XLA_FLAGS": flags},
-            start_new_session=True,
-        )
+        try:
+            running = subprocess.Popen(
+                [*compiler.command, str(folder)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=folder,
+                env={**os.environ, **_ENVIRONMENT, "XLA_FLAGS": flags},
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise LayoutError(
+                f"the TPU compiler does not start: {error.strerror}",
+                f"its command is {compiler.command[0]}",
+                "give the path of a program, or leave the compiler out for that of libtpu",
+            ) from None
         try:
             while running.poll() is None and not _has_dump(compiler, folder):
                 spent, most = monotonic() - began, max(most, _memory(running.pid))
                 _require(spent <= compiler.seconds, f"{compiler.seconds:,.0f} seconds")
                 _require(most <= compiler.memory, f"{compiler.memory / 2**30:,.1f} GiB of memory")
+                _require(
+                    os.fstat(log.fileno()).st_size <= COMPILER_LOG, f"{COMPILER_LOG:,} bytes of log"
+                )
                 if progress is not None:
                     progress(f"{what}: {spent:.0f} s, {most / 2**30:.1f} GiB")
                 with suppress(subprocess.TimeoutExpired):
                     running.wait(_TICK)
         finally:
             _end_group(running)
+            _end_of(str(folder))
 
 
 def _has_dump(compiler: Compiler, folder: Path) -> bool:
@@ -215,3 +235,11 @@ def _end_group(running: subprocess.Popen[bytes]) -> None:
             os.killpg(running.pid, signal.SIGKILL)
     running.kill()
     running.wait()
+
+
+def _end_of(folder: str) -> None:
+    """End what left the group of its process: the name of its folder is in its environment."""
+    for found in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):
+            if f"--xla_dump_to={folder}/".encode() in found.read_bytes():
+                os.kill(int(found.parent.name), signal.SIGKILL)

@@ -179,3 +179,46 @@ def test_topologies_hold_the_devices() -> None:
             if not devices <= chips * cores < max(2 * devices, 9) or chips % 4:
                 wrong.append((generation, devices, sides))
     assert not wrong
+
+
+@pytest.mark.parametrize(
+    ("script", "what"),
+    [
+        ("(f / 'result.json').write_text('[1]')", "ended without an answer"),
+        ("(f / 'result.json').write_text('{\"error\": 3}')", "ended without an answer"),
+        ("(f / 'result.json').write_text('{\"cost\": {\"a\": []}}')", "ended without an answer"),
+        ("\nwhile True: print('y' * 100000)", "67,108,864 bytes of log"),
+    ],
+)
+def test_a_command_that_answers_anything_else_is_refused(
+    script: str, what: str, tmp_path: Path
+) -> None:
+    (tmp_path / "say.py").write_text(
+        f"import pathlib, sys; f = pathlib.Path(sys.argv[1]); {script}"
+    )
+    with pytest.raises(ml.LayoutError, match=what):
+        compile_module(b"", "v5e", compiler=Compiler((sys.executable, str(tmp_path / "say.py"))))
+
+
+def test_a_missing_command_is_named() -> None:
+    with pytest.raises(ml.LayoutError, match="its command is no_such_compiler"):
+        compile_module(b"", "v5e", compiler=Compiler(("no_such_compiler",)))
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="the system has no /proc")
+def test_a_process_that_left_the_group_is_ended(tmp_path: Path) -> None:
+    told = tmp_path / "pid"
+    (tmp_path / "leave.py").write_text(
+        "import pathlib, subprocess, sys, time\n"
+        "child = subprocess.Popen(['sleep', '300'], start_new_session=True)\n"
+        f"pathlib.Path({str(told)!r}).write_text(str(child.pid)); time.sleep(300)\n"
+    )
+    with pytest.raises(ml.LayoutError, match="took more than 3 seconds"):
+        compile_module(
+            b"", "v5e", compiler=Compiler((sys.executable, str(tmp_path / "leave.py")), 3)
+        )
+    status = Path(f"/proc/{told.read_text()}/stat")
+    deadline = time.monotonic() + 10
+    while status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z":
+        assert time.monotonic() < deadline, "it outlives the compilation"
+        time.sleep(0.1)
