@@ -51,6 +51,8 @@ POINTS = 40
 """Points of a grid that are counted: the smallest sizes, and others."""
 LARGEST = 3000
 """Places that are counted at a point."""
+VERIFIED = 0.15
+"""The share of layouts whose formulas are verified, too."""
 SLOW = 1.0
 """Seconds of processor time; slower questions are printed."""
 WRITE_EVERY = 500
@@ -234,6 +236,13 @@ def of_each(random: Random, family: str, drawn: Drawn) -> Iterator[Judged]:
             return proof, *fault(proof, [(at, t[claim]) for at, t in truths], empty)
 
         yield outcome(kind, f"{claim} {drawn.text}", act)
+    if isinstance(drawn.source, str) and random.random() < VERIFIED:
+
+        def verified() -> tuple[ml.Proof, str, int]:
+            proof = ml.verify(m)
+            return proof, "the formulas differ" if proof.holds is False else "", 1
+
+        yield outcome(kind, f"verify {drawn.text}", verified)
 
 
 def of_both(random: Random, family: str, one: Drawn, other: Drawn) -> Iterator[Judged]:
@@ -296,7 +305,7 @@ def of_a_bank(random: Random) -> Iterator[Judged]:
     """Ask for the ways of an access for all pitches, and count lane by lane at some."""
     element = random.choice(banks.WIDTHS)
     vector = random.choice([w // element for w in banks.WIDTHS if w >= element])
-    rows, columns = random.randint(1, 40), vector * random.randint(1, 8)
+    rows, columns = random.randint(2, 40), vector * random.randint(1, 8)
     lanes, is_store = banks.lanes(random, rows, columns, vector), random.random() < 0.3
     unit = random.choice((1, vector))
     layout = ml.index_map("strided<[LD, 1]>", (rows, columns), assuming=f"LD % {unit} == 0")
@@ -396,7 +405,10 @@ class Table:
         """Ask the next question; a wrong, slow or failing one becomes a line that repeats it."""
         seed, number = self.found["seed"], self.found["next"]
         began = process_time()
-        judged = ask(seed, number, self.share)
+        try:
+            judged = ask(seed, number, self.share)
+        except Exception as error:
+            judged = [Judged("crashed", "wrong", f"{type(error).__name__}: {error}")]
         took = process_time() - began
         repeat = f"--seed {seed} --start {number} --count 1 --share {self.share}"
         lines = [f"WRONG {repeat}: {x.text}" for x in judged if x.state == "wrong"]
