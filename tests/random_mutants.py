@@ -43,7 +43,11 @@ COPY = ROOT / "build" / "random_mutants"
 LEFT_OUT: Final = {"limits.py", "__init__.py", "completion.py"}
 """Limits of work and lists of names: their mutants change how soon we refuse, not what is right."""
 
-TESTS_OF: Final = {"check.py": "tests/proof/test_checker.py", "gpu": "tests/gpu tests/api"}
+TESTS_OF: Final = {
+    "check.py": "tests/proof/test_checker.py",
+    "gpu": "tests/gpu tests/api",
+    "proof": "tests/proof tests/fuzz",
+}
 """Rooms whose tests do not stand in the folder of their name."""
 
 OPERATORS: Final[dict[type, tuple[type, ...]]] = {

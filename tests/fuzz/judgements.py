@@ -43,6 +43,7 @@ from tests.fuzz.layouts import (
     Places,
     Sizes,
     Tiled,
+    assumed,
     tiled_of,
 )
 
@@ -133,6 +134,7 @@ def grid(random: Random, *layouts: Drawn) -> list[dict[str, int]]:
     found = [{n: int(k * steps[n]) for n, k in at.items()} for at in (*few, *others)]
     kept = [x for x in found if prod(x.get(n, n) for n in layouts[0].shape) <= LARGEST]
     kept = [x for x in kept if all(x.get(p, 1) <= 24 for p in PITCHES)]
+    kept = [x for x in kept if all(eval(text, {}, x) for one in layouts for text in one.assuming)]
     return list({tuple(x.items()): x for x in kept}.values())[:POINTS]
 
 
@@ -228,7 +230,10 @@ def of_each(random: Random, family: str, drawn: Drawn) -> Iterator[Judged]:
     for claim, question in QUESTIONS.items():
 
         def act(claim: str = claim, question: Any = question) -> tuple[ml.Proof, str, int]:
-            proof = question(m)
+            if drawn.assuming:
+                proof = question(drawn.given(), drawn.shape, assuming=drawn.assuming)
+            else:
+                proof = question(m)
             if proof.holds is None and proof.condition is None and not drawn.names:
                 return proof, "", 1
             if not drawn.names:
@@ -256,7 +261,8 @@ def of_both(random: Random, family: str, one: Drawn, other: Drawn) -> Iterator[J
         is_inside &= all(x.min() >= 0 and (k is None or x.max() < k) for x, k in ((a, m), (b, n)))
 
     def act(question: Callable[..., Any]) -> tuple[ml.Proof, str, int]:
-        found = question(*(x.given() for x in (one, other)), one.shape)
+        assumed = {"assuming": one.assuming} if one.assuming else {}
+        found = question(*(x.given() for x in (one, other)), one.shape, **assumed)
         proof = found if isinstance(found, ml.Proof) else found.offsets
         if names or proof.holds is None:
             return proof, *fault(proof, truths, lambda _: None)
@@ -366,6 +372,9 @@ def of_a_family(random: Random, family: Any, named: bool) -> Iterator[Judged]:
     """Ask for all verdicts about two layouts of a family."""
     name = family.__name__
     one, other = family(random, named)
+    if named and random.random() < 0.25:
+        changed = assumed(random, *([one] if other is one else [one, other]))
+        one, other = changed[0], changed[-1]
     yield from of_each(random, name, one)
     if other is not one:
         yield from of_each(random, name, other)

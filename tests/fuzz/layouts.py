@@ -37,6 +37,7 @@ class Drawn(NamedTuple):
         names: all names, those of pitches and tiles too.
         multiples: what a named size is a multiple of.
         of_devices: whether places are on several devices or in registers.
+        assuming: what is assumed about the names, as Python writes it, too.
     """
 
     source: Any
@@ -45,10 +46,12 @@ class Drawn(NamedTuple):
     names: tuple[str, ...]
     multiples: Mapping[str, int] = {}
     of_devices: bool = False
+    assuming: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
-        return f"{self.source!r} at {self.shape}"
+        given = f", assuming {self.assuming[0]}" if self.assuming else ""
+        return f"{self.source!r} at {self.shape}{given}"
 
     def given(self) -> Any:
         """Return the layout as a user gives it."""
@@ -59,6 +62,19 @@ class Drawn(NamedTuple):
         if isinstance(self.source, str):
             return ml.index_map(self.source, self.shape)
         return self.given()
+
+
+def assumed(random: Random, *layouts: Drawn) -> list[Drawn]:
+    """Return layouts under an assumption about one of their names; it may fix the size."""
+    names = [n for n in layouts[0].shape if isinstance(n, str)]
+    name, n = random.choice(names), random.choice((2, 3, 4, 8))
+    text = random.choice(
+        (f"{name} % {n} == 0", f"{name} <= {n}", f"{name} >= {n}", f"{name} == {n}")
+    )
+    if name in layouts[0].multiples or name in layouts[-1].multiples:
+        return [*layouts]
+    multiples = {name: n} if "%" in text or "==" in text else {}
+    return [x._replace(assuming=(text,), multiples={**x.multiples, **multiples}) for x in layouts]
 
 
 def at(shape: Sequence[Any], sizes: Sizes) -> tuple[int, ...]:
@@ -90,11 +106,14 @@ class Tiled(NamedTuple):
 
     order: tuple[int, ...]
     tiles: tuple[tuple[Any, ...], ...]
+    tail: int = 1
 
     def text(self, shape: tuple[Any, ...]) -> str:
         tiles = "".join(f"({','.join(map(str, tile))})" for tile in self.tiles)
-        order = ",".join(map(str, self.order))
-        return f"f32[{','.join(map(str, shape))}]{{{order}{':T' + tiles if tiles else ''}}}"
+        if not shape:
+            return "f32[]"
+        order, end = ",".join(map(str, self.order)), f"L({self.tail})" if self.tail > 1 else ""
+        return f"f32[{','.join(map(str, shape))}]{{{order}{':T' + tiles + end if tiles else ''}}}"
 
     def buffer(self, shape: tuple[int, ...], sizes: Sizes | None = None) -> Places:
         """The row-major index of the element in each slot, -1 for padding."""
@@ -111,7 +130,8 @@ class Tiled(NamedTuple):
             axes = [*range(keep), *range(keep, keep + len(parts), 2)]
             axes += range(keep + 1, keep + len(parts), 2)
             held = held.reshape(held.shape[:keep] + tuple(parts)).transpose(axes)
-        return held.reshape(-1)
+        held = held.reshape(-1)
+        return np.append(held, np.full(-len(held) % self.tail, -1)) if self.tiles else held
 
     def offsets(self, shape: tuple[int, ...]) -> Places:
         """The slot of each element, in row-major order."""
@@ -135,15 +155,18 @@ def _slots(held: Places, count: int) -> Places:
 def tiled_of(random: Random, rank: int) -> Tiled:
     tiles = [
         tuple(random.choice(TILES) for _ in range(random.randint(1, rank)))
-        for _ in range(random.choice((0, 1, 1, 2, 3)))
+        for _ in range(random.choice((0, 1, 1, 2, 3)) if rank else 0)
     ]
-    return Tiled(tuple(random.sample(range(rank), rank)), tuple(tiles))
+    order, tail = tuple(random.sample(range(rank), rank)), random.choice((1,) * 9 + (5, 32))
+    return Tiled(order, tuple(tiles), tail)
 
 
 def tiled(random: Random, named: bool) -> tuple[Drawn, Drawn]:
     """Two tiled layouts, often nearly the same."""
-    rank = random.choice((1, 2, 2, 3))
+    rank = random.choice((1, 2, 2, 3) if named else (1, 2, 2, 3, 1, 2, 2, 3, 0))
     shape, one = shape_of(random, rank, named), tiled_of(random, rank)
+    if rank and random.random() < 0.03:
+        shape = (*shape[:-1], 0)
     if named and random.random() < 0.1:
         one = Tiled(one.order, (("S", *(random.choice(TILES) for _ in range(rank - 1))),))
     return one.drawn(shape), changed(random, one, rank).drawn(shape)
@@ -156,7 +179,7 @@ def changed(random: Random, layout: Tiled, rank: int) -> Tiled:
     tiles = [list(tile) for tile in layout.tiles]
     tile = random.choice(tiles)
     tile[random.randrange(len(tile))] = random.choice(TILES)
-    return Tiled(layout.order, tuple(map(tuple, tiles)))
+    return Tiled(layout.order, tuple(map(tuple, tiles)), layout.tail)
 
 
 def linear(random: Random, named: bool) -> tuple[Drawn, Drawn]:
