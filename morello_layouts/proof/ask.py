@@ -41,10 +41,10 @@ Decide: TypeAlias = Callable[..., Proof]
 
 
 class _Asking(local):
-    """What a thread asks: its ISL context, and whether a question is open."""
+    """What a thread asks: its ISL context, whether a question is open, and one about a divisor."""
 
     def __init__(self) -> None:
-        self.is_open = False
+        self.is_open = self.is_divided = False
 
     @cached_property
     def context(self) -> isl.Context | None:
@@ -259,6 +259,15 @@ class SymbolicQuestion:
         recipes = [m for m in self.maps if isinstance(m, IndexMap)]
         if len(recipes) < len(self.maps):
             return ""
+        if _ASKING.is_divided:  # asked for a divisor: the verdict is wanted, and no other divisors
+            return ""
+        _ASKING.is_divided = True
+        try:
+            return self._proved_by_a_divisor(recipes)
+        finally:
+            _ASKING.is_divided = False
+
+    def _proved_by_a_divisor(self, recipes: Sequence[IndexMap]) -> str:
         tiles = {t for m in recipes for t in _tiles(m.recipe) if isinstance(t, int)}
         names = dict.fromkeys(name for m in recipes for name in m.recipe.names)
         for name, tile in islice(product(names, sorted(tiles)), PROOF_DIVISORS):

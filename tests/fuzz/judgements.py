@@ -258,7 +258,7 @@ def of_both(random: Random, family: str, one: Drawn, other: Drawn) -> Iterator[J
     for sizes in grid(random, one, other):
         (a, m), (b, n) = one.places(sizes), other.places(sizes)
         truths.append((sizes, same(a, b)))
-        is_inside &= all(x.min() >= 0 and (k is None or x.max() < k) for x, k in ((a, m), (b, n)))
+        is_inside &= all(((x >= 0) & (x < (k or x + 1))).all() for x, k in ((a, m), (b, n)))
 
     def act(question: Callable[..., Any]) -> tuple[ml.Proof, str, int]:
         assumed = {"assuming": one.assuming} if one.assuming else {}
