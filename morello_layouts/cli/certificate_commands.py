@@ -23,12 +23,18 @@ certificate_option = click.option(
 )
 
 
-def write_certificate(file: str | None, holds: bool | None, make: Callable[[], Any]) -> None:
-    """Write a certificate to a file, if one is asked for and the claim holds; else say so."""
+def write_certificate(
+    file: str | None, holds: bool | None, make: Callable[[], Any], hint: str = ""
+) -> None:
+    """Write a certificate to a file, if one is asked for and the claim holds; else say so.
+
+    ``hint`` says which other claim could have one.
+    """
     if file is not None and holds:
         write(file, json.dumps(make(), indent=1) + "\n")
     elif file is not None:
-        click.echo("no certificate is written, because the claim is not proved", err=True)
+        text = "no certificate is written, because the claim is not proved"
+        click.echo(f"{text}\n{hint}" if hint else text, err=True)
 
 
 @click.command(

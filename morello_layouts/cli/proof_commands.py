@@ -90,8 +90,20 @@ def prove(  # noqa: PLR0917  click gives each option by its name
     """
     answer = _QUESTIONS[question](api.index_map(text, shape, assuming=assuming, names=names))
     claim: Claim = "verified" if question == "verify" else question  # type: ignore[assignment]
-    make = partial(api.certificate, text, None, shape, claim=claim, assuming=assuming)
-    return _answer(answer, as_json, certificate, make)
+    make = partial(api.certificate, text, None, shape, assuming=assuming)
+    hint = _weaker(make, question) if certificate and not answer.holds else ""
+    return _answer(answer, as_json, certificate, partial(make, claim=claim), hint)
+
+
+def _weaker(make: Callable[..., object], question: str) -> str:
+    """Return what to ask instead of a question, if that has a certificate."""
+    if question not in {"bijective", "surjective"}:
+        return ""
+    try:
+        make(claim="injective")
+    except LayoutError:
+        return ""
+    return "it is injective, which has a certificate: add --injective"
 
 
 @click.command(
@@ -252,12 +264,16 @@ def agree(  # noqa: PLR0917  click gives each option by its name
 
 
 def _answer(
-    proof: Proof, as_json: bool, certificate: str | None, make: Callable[[], object]
+    proof: Proof,
+    as_json: bool,
+    certificate: str | None,
+    make: Callable[[], object],
+    hint: str = "",
 ) -> Status:
     """Print a proof, and write its certificate to a file if one is named."""
     if as_json:
         print_json(proof)
     else:
         print_text(str(proof))
-    write_certificate(certificate, proof.holds, make)
+    write_certificate(certificate, proof.holds, make, hint)
     return status_of([proof.holds])

@@ -6,17 +6,18 @@ A statement consists of the formulas that the user holds, in Python's text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
 from morello_layouts.check import CLAIMS, FORMAT, SHARED
 from morello_layouts.errors import UnsupportedError
-from morello_layouts.expr import canonicalize, coordinate_variables
-from morello_layouts.expr.affine import AffineExpr
+from morello_layouts.expr import Var, canonicalize, coordinate_variables
+from morello_layouts.expr.affine import AffineExpr, Digit
 from morello_layouts.expr.assumptions import Assumption, meet_all
 from morello_layouts.expr.conversions import python_text, size_to_sympy, to_sympy
-from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
+from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient, is_nonnegative
 from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.proof.ask import AnyMap, isl_budget, names_of, sizes_of
 from morello_layouts.proof.bijective import as_layout
@@ -40,22 +41,20 @@ def certificate_of_map(m: AnyMap, claim: str) -> Certificate:
     if isinstance(m, IndexMap) and m.recipe.replicas != 1 and claim != "bijective":
         m = _with_replicas(m)
     _require_no_replicas(m)
-    layout = m if isinstance(m, IndexMap) else _layout_of(m, claim)
-    if claim == "verified" and not has_inverse(layout.recipe):
-        return _proved({**_statement("equivalent", m), "others": _others(layout)}, m)
+    if isinstance(m, AffineMap):
+        return _certificate_of_formula(m, claim)
+    if claim == "verified" and not has_inverse(m.recipe):
+        return _proved({**_statement("equivalent", m), "others": _others(m)}, m)
     found = _statement(claim, m)
-    found["inverse"] = [python_text(expr) for expr in layout.inverse.exprs]
-    if isinstance(m, AffineMap) and m.buffer_size is None:
-        found["size"] = _size(layout.recipe.size, m)
-    if claim == "padded":
-        found["padding"] = _size(layout.recipe.size - _product(layout.recipe.shape), m)
-    if claim == "verified" and isinstance(m, IndexMap):
+    found["inverse"] = [python_text(expr) for expr in m.inverse.exprs]
+    found["padding"] = _size(m.recipe.size - _product(m.recipe.shape), m)
+    if claim == "verified":
         limits = limits_of(m.inverse.padding)
         found["limits"] = [[python_text(x), python_text(n)] for x, n in limits]
         tail = m.recipe.tail_padding
         found["end"] = _size(m.recipe.size - (0 if is_nonnegative(-tail) else tail), m)
         found["others"] = _others(m)
-    return _proved(found, layout)
+    return _proved(found, m)
 
 
 def _others(m: IndexMap) -> list[str]:
@@ -63,19 +62,80 @@ def _others(m: IndexMap) -> list[str]:
     return [python_text(m.reference), _form(_slot(m), m)]
 
 
-def _layout_of(m: AffineMap, claim: str) -> IndexMap:
-    """Return the layout that has a formula, for its inverse; the checker trusts neither."""
-    layout = None
-    if len(m.given) == 1 and claim != "verified":
+def _certificate_of_formula(m: AffineMap, claim: str) -> Certificate:
+    """Return a certificate by an inverse of the formula; the checker trusts none of them."""
+    for inverse, size in _inverses(m) if len(m.given) == 1 and claim != "verified" else ():
+        found = {**_statement(claim, m), "inverse": inverse}
+        if m.buffer_size is None:
+            found["size"] = _size(size, m)
+        found["padding"] = f"{found['size']} - {'*'.join(f'({n})' for n in found['shape'])}"
+        with suppress(UnsupportedError):
+            return _proved(found, m)
+    raise UnsupportedError(
+        f"a certificate that {m} is {claim}: no inverse of the formula was found",
+        "only an offset that is a sum of digits in growing strides has one",
+        "compare the formula with a layout: certificate(layout, map)",
+    )
+
+
+def _inverses(m: AffineMap) -> Iterator[tuple[list[str], Int]]:
+    """Yield inverses of a formula, with the size of a buffer that it fills: by steps, by digits."""
+    for sized in (m, replace(m, buffer_size=None)):
         with isl_budget() as context:
-            layout = as_layout(m, context)
-    if layout is None:
-        raise UnsupportedError(
-            f"a certificate that {m} is {claim}: no inverse of the formula was found",
-            "only an offset that is a sum of digits in nested strides has one",
-            "compare the formula with a layout: certificate(layout, map)",
-        )
-    return layout
+            layout = as_layout(sized, context)
+        if layout is not None:
+            yield [python_text(expr) for expr in layout.inverse.exprs], layout.recipe.size
+    digits = digits_of(canonicalize(m.given[0]), m.sizes)
+    if digits is not None:
+        end: Int = 1
+        rest, found = f"p - ({m.given[0].const})", [["0"] for _ in m.sizes]
+        for factor, weight, k, count in digits:
+            if factor != 0:
+                found[k].append(f"{weight}*(({rest})//({_size(factor, m)}))")
+                rest = f"({rest})%({_size(factor, m)})"
+            end = end + factor * (count - 1)
+        yield [" + ".join(terms) for terms in found], end + m.given[0].const
+
+
+def digits_of(form: AffineExpr, shape: Sequence[Int]) -> list[tuple[Int, int, int, Int]] | None:
+    """Return the digits whose sum a formula is, the one of the largest factor first.
+
+    Returns:
+        Of each digit its factor, its weight in its coordinate, the coordinate's number, and the
+        number of its values; None if a quotient or remainder is not of one coordinate, or if the
+        weights of a coordinate's digits do not divide each other.
+    """
+    terms: list[tuple[int, int, int | None, Int]] = []
+    for atom, factor in form.terms:
+        v = atom.whole if isinstance(atom, Digit) else atom
+        divisor, modulus = (atom.divisor, atom.modulus) if isinstance(atom, Digit) else (1, None)
+        if not isinstance(v, Var) or not isinstance(divisor, int):
+            return None
+        if not isinstance(modulus, int | None):
+            return None
+        end = None if modulus is None else divisor * modulus
+        terms.append((int(v.name[1:]), divisor, end, factor))
+    found: list[tuple[Int, int, int, Int]] = []
+    for k, n in enumerate(shape):
+        own = [(divisor, end, factor) for at, divisor, end, factor in terms if at == k]
+        cuts = sorted({1, *(x for divisor, end, _ in own for x in (divisor, end) if x)})
+        cuts = [x for x in cuts if x == 1 or not isinstance(n, int) or x < n]
+        for weight, above in zip(cuts, [*cuts[1:], None], strict=True):
+            if above is not None and above % weight:
+                return None
+            total: Int = 0
+            for divisor, end, c in own:
+                if divisor <= weight and (end is None or weight < end):
+                    total = total + c * (weight // divisor)
+            count = ceil_quotient(n, weight) if above is None else above // weight
+            if count != 1:
+                found.append((total, weight, k, count))
+    return sorted(found, key=lambda x: _at_seven(x[0]), reverse=True)
+
+
+def _at_seven(n: Int) -> int:
+    """Return a size where each name is 7, for an order of sizes that are seldom compared."""
+    return n if isinstance(n, int) else int(n.evaluate(dict.fromkeys(n.names(), 7)))
 
 
 def certificate_of_equality(a: AnyMap, b: AnyMap) -> Certificate:

@@ -64,5 +64,23 @@ def test_a_claim_that_is_false_has_no_certificate(tmp_path: Path) -> None:
     path = tmp_path / "proof.json"
     result = run("prove", "((4,2),8):((1,2),4)", "--certificate", str(path))
     assert result.exit_code == 1
-    assert "no certificate is written, because the claim is not proved" in result.stderr
+    assert result.stderr == "no certificate is written, because the claim is not proved\n"
     assert not path.exists()
+
+
+def test_a_weaker_claim_that_has_a_certificate_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "proof.json"
+    asked = ["prove", "f32[M,N]{1,0:T(8,128)}", "--certificate", str(path)]
+    result = run(*asked)
+    assert result.stderr.splitlines()[1:] == [
+        "it is injective, which has a certificate: add --injective"
+    ]
+    assert not path.exists()
+    assert run(*asked, "--injective").exit_code == run("check", str(path)).exit_code == 0
+
+
+def test_another_format_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "proof.json"
+    path.write_text('{"format": "morello-layouts certificate 1"}', encoding="utf-8")
+    result = run("check", str(path))
+    assert (result.exit_code, result.output.count("'morello-layouts certificate ")) == (1, 2)

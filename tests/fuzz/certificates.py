@@ -1,10 +1,15 @@
-"""Certificates of what the tests find true, and mutants of them.
+"""The share of verdicts with a certificate, and forged certificates that the checker judges.
 
-    python -m tests.fuzz.certificates tests/proof tests/notations --mutants 1000
+    python -m tests.fuzz.certificates coverage --count 10000
+    python -m tests.fuzz.certificates forge --count 100000 --lines forged.jsonl
 
-Runs tests with this module as a plugin: each question about layouts that is answered by yes is
-asked for its certificate, once, and the checker checks it. Prints the share that has one by kind of
-layout, sizes and times, and each claim without; then what the checker says of mutants.
+``coverage`` asks the questions of ``tests.fuzz.judgements`` anew for a certificate where a claim is
+proved, or holds exactly under a condition: then of the claim under each alternative of it. Prints
+the share by kind of question, and each claim without a certificate.
+
+``forge`` draws forged certificates by number; every accepted one is judged by enumeration. Ends at
+the first that is false. With ``--lines``, writes one line of JSON for each: its text, and what the
+checker says, so that another checker can be compared.
 """
 # ruff: noqa: T201
 
@@ -12,151 +17,145 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
-import sys
-from collections import defaultdict
-from collections.abc import Callable, Iterator
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from statistics import median
-from tempfile import TemporaryDirectory
 from time import process_time
 from typing import Any
+from unittest.mock import patch
 
-from morello_layouts import proof
+import morello_layouts as ml
 from morello_layouts.check import check
 from morello_layouts.errors import UnsupportedError
-from morello_layouts.maps import IndexMap
-from morello_layouts.proof import certificate
-from morello_layouts.proof.ask import names_of, sizes_of
-from tests.support.certificate_judge import judged, size_of
+from tests.fuzz import judgements
+from tests.proof.test_checker import recorded
+from tests.support.certificate_judge import size_of
+from tests.support.forgeries import judged
 
-PLACE = "CERTIFICATES_FOLDER"
 CLAIMS = {
     "is_injective": "injective",
     "is_surjective": "surjective",
     "is_bijective": "bijective",
-    "verify": "verified",
+    "are_equivalent": "equivalent",
+    "is_bitcast": "bitcast",
 }
-"""Questions about one map; the other two are are_equivalent and is_bitcast."""
-
-PLAIN = {"Pad", "Split", "Transpose", "Merge"}
-"""Steps that most layouts have; the others are kinds of their own."""
-
-SMALL = 4000
-"""Bytes of a certificate up to which it is mutated."""
 
 
-def kinds_of(m: Any) -> Iterator[str]:
-    """Yield what a map has that is not plain: a name for each."""
-    if names_of(m):
-        yield "sizes by name"
-    if not isinstance(m, IndexMap):
-        yield "formula"
-        return
-    yield from {type(step).__name__ for step in m.recipe.steps} - PLAIN
-    if m.recipe.axis_names:
-        yield "places by name"
-    if m.recipe.offset != 0 or m.recipe.tail_padding != 0:
-        yield "offset or tail"
+class Asked:
+    """The questions that a generator asks, with their answers."""
+
+    def __init__(self) -> None:
+        self.last: tuple[str, tuple[Any, ...], Any] = ("", (), None)
+
+    def recording(self, name: str) -> Any:
+        question = getattr(ml, name)
+
+        def ask(*maps: Any, **options: Any) -> Any:
+            answer = question(*maps, **options)
+            self.last = name, maps, answer
+            return answer
+
+        return ask
 
 
-def recorded(name: str, question: Callable[..., Any], folder: Path) -> Callable[..., Any]:
-    """Return a question that also writes the certificates of what holds."""
-    known = set[str]()
-    file = folder / f"{name}.{os.getpid()}.jsonl"
+def assumptions_of(condition: str) -> Iterator[str | None]:
+    """Yield each alternative of a condition as an assumption; None for one that is not.
 
-    def ask(*maps: Any, **options: Any) -> Any:
-        began = process_time()
-        answer = question(*maps, **options)
-        proved = process_time() - began
-        text = f"{[(m, sizes_of(m), getattr(m, 'recipe', '')) for m in maps[:2]]} {maps[2:]}"
-        if answer.holds and text not in known:
-            known.add(text)
-            row = {"claim": name, "kinds": sorted({k for m in maps[:2] for k in kinds_of(m)})}
-            row |= certified(name, *maps) | {"prove": proved}
-            with file.open("a", encoding="utf-8") as lines:
-                lines.write(json.dumps(row) + "\n")
-        return answer
-
-    return ask
+    >>> [*assumptions_of("4 | M and N <= 3, or M = 1, or M = 3*((M - 1)//3)")]
+    ['M % 4 == 0 and N <= 3', 'M == 1', None]
+    """
+    for alternative in condition.split(", or "):
+        facts = []
+        for fact in alternative.split(" and "):
+            divided = re.sub(r"^(\d+) \| ([A-Za-z_]\w*)$", r"\2 % \1 == 0", fact)
+            facts.append(re.sub(r"^([A-Za-z_]\w*) = (\d+)$", r"\1 == \2", divided))
+        simple = all(re.fullmatch(r"[A-Za-z_]\w* (% \d+ ==|==|<=|>=) \d+", x) for x in facts)
+        yield " and ".join(facts) if simple else None
 
 
-def certified(name: str, *maps: Any) -> dict[str, Any]:
-    """Return a certificate of a true answer with times, or why there is none."""
-    began = process_time()
-    try:
-        if name in CLAIMS:
-            found = certificate.certificate_of_map(maps[0], CLAIMS[name])
-        elif name == "are_equivalent":
-            found = certificate.certificate_of_equality(*maps)
-        else:
-            found = certificate.certificate_of_bitcast(*maps)
-    except UnsupportedError as error:
-        return {"without": str(error), "find": process_time() - began}
-    except Exception as error:  # a fault: shown in the table
-        return {"without": f"FAULT {error!r} of {list(map(str, maps))}", "find": 0}
-    between = process_time()
-    check(found)
-    return {"found": found, "find": between - began, "check": process_time() - between}
+def certificates(name: str, maps: tuple[Any, ...], answer: Any) -> list[dict[str, Any]]:
+    """Return the certificates of an answer: one, or one for each alternative of its condition.
+
+    Raises:
+        UnsupportedError: if there is none.
+    """
+    facts = [None] if answer.holds else [*assumptions_of(str(answer.condition))]
+    if not answer.holds and None in facts:
+        raise UnsupportedError(f"a condition that is no assumption: {answer.condition}", "", "")
+    found = [ml.certificate(*maps, claim=CLAIMS[name], assuming=x) for x in facts]
+    for one in found:
+        check(one)
+    return found
 
 
-def pytest_configure() -> None:
-    """Listen to the questions of the tests."""
-    for name in (*CLAIMS, "are_equivalent", "is_bitcast"):
-        setattr(proof, name, recorded(name, getattr(proof, name), Path(os.environ[PLACE])))
-
-
-def rows_of(tests: list[str]) -> list[dict[str, Any]]:
-    """Run tests, and return a row for each claim that they find true."""
-    with TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.fuzz.certificates", *tests]
-        command += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
-        subprocess.run(command, env={**os.environ, PLACE: folder}, check=False)
-        files = sorted(Path(folder).iterdir())
-        return [json.loads(line) for file in files for line in file.open(encoding="utf-8")]
-
-
-def show(rows: list[dict[str, Any]]) -> None:
-    """Print the share with a certificate of each kind, what has none, sizes and times."""
-    groups = defaultdict[str, list[dict[str, Any]]](list)
-    for row in rows:
-        for kind in (f"claim {row['claim']}", *(row["kinds"] or ["plain"]), "all"):
-            groups[kind].append(row)
-        if "without" in row:
-            print("NONE", row["claim"], *row["kinds"], "|", row["without"].split("\n")[0])
+def coverage(seed: int, start: int, count: int) -> None:
+    """Print the share of what holds that has a certificate, by kind of question."""
+    asked, groups = Asked(), defaultdict[str, Counter[str]](Counter)
+    columns = defaultdict[str, list[float]](list)
+    with ExitStack() as patches:
+        for name in CLAIMS:
+            patches.enter_context(patch.object(ml, name, asked.recording(name)))
+        questions = tuple(getattr(ml, name) for name in [*CLAIMS][:3])
+        patches.enter_context(patch.object(judgements, "QUESTIONS", questions))
+        for number in range(start, start + count):
+            kind, known = judgements.ask(seed, number)
+            name, maps, answer = asked.last
+            asked.last = ("", (), None)
+            if not name or (not answer.holds and str(answer.condition) in {"None", "no sizes"}):
+                continue
+            began = process_time()
+            try:
+                found = certificates(name, maps, answer)
+            except UnsupportedError as error:
+                print(
+                    "NONE", number, kind, CLAIMS[name], known.text, "|", str(error).split("\n")[0]
+                )
+                found = []
+            columns["ms to find and check"].append(1000 * (process_time() - began))
+            columns["bytes"] += map(size_of, found)
+            words = "for all sizes" if answer.holds else "iff"
+            for group in (kind, f"{kind}, {words}", "all"):
+                groups[group]["true"] += 1
+                groups[group]["found"] += bool(found)
     print("\n| of | true | with certificate |\n|---|--:|--:|")
-    for kind, members in groups.items():
-        count = sum("found" in row for row in members)
-        print(f"| {kind} | {len(members)} | {count} ({count / len(members):.1%}) |")
-    found = [row for row in rows if "found" in row]
-    columns = {"bytes": [float(size_of(row["found"])) for row in found]}
-    columns |= {f"ms to {x}": [1000 * row[x] for row in found] for x in ("prove", "find", "check")}
+    for kind, counts in sorted(groups.items()):
+        share = counts["found"] / counts["true"]
+        print(f"| {kind} | {counts['true']} | {counts['found']} ({share:.1%}) |")
     for words, values in columns.items():
         values.sort()
         ends = median(values), values[len(values) * 99 // 100], values[-1]
         print("{}: median {:.4g}, 99 of 100 below {:.4g}, largest {:.4g}".format(words, *ends))
 
 
+def forge(seed: int, start: int, count: int, lines: Path | None) -> None:
+    """Print how many forgeries are refused, and how many are accepted and true."""
+    began = process_time()
+    with lines.open("w", encoding="utf-8") if lines else nullcontext() as file:
+
+        def tell(text: str, said: str) -> None:
+            if file:
+                file.write(json.dumps({"text": text, "python": said}) + "\n")
+
+        counts = judged(recorded(), range(start, start + count), seed, tell)
+    print(dict(counts), f"{process_time() - began:.0f} s")
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("tests", nargs="+")
-    parser.add_argument("--mutants", type=int, default=0)
+    parser.add_argument("what", choices=("coverage", "forge"))
+    parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--keep", type=Path, help="a file of rows: written, or read if it exists")
+    parser.add_argument("--start", type=int, default=0)
+    parser.add_argument("--lines", type=Path, help="a file for each forgery and its verdict")
     given = parser.parse_args()
-    if given.keep and given.keep.exists():
-        rows = [json.loads(line) for line in given.keep.open(encoding="utf-8")]
+    if given.what == "coverage":
+        coverage(given.seed, given.start, given.count)
     else:
-        rows = rows_of(given.tests)
-    if given.keep:
-        given.keep.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    show(rows)
-    small = [row["found"] for row in rows if "found" in row and size_of(row["found"]) <= SMALL]
-    if given.mutants:
-        began = process_time()
-        print(dict(judged(small, given.mutants, given.seed)), f"{process_time() - began:.0f} s")
+        forge(given.seed, given.start, given.count, given.lines)
 
 
 if __name__ == "__main__":
