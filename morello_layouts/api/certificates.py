@@ -84,8 +84,8 @@ def certificate(
         return proofs.certificate_of_map(index_map(layout, shape, assuming=assuming), claim)
     if isinstance(other, AffineMap):
         if isinstance(layout, AffineMap):
-            one = layout.assume(assumptions_of(assuming))
-            return proofs.certificate_of_equality(one, other.assume(one.assumptions))
+            formula = layout.assume(assumptions_of(assuming))
+            return proofs.certificate_of_equality(formula, other.assume(formula.assumptions))
         first = index_map(layout, shape, assuming=assuming)
         return proofs.certificate_of_equality(first, other.assume(first.assumptions))
     one, two = index_maps(layout, other, shape, assuming)
