@@ -35,6 +35,9 @@ def digest_of(path: str) -> Digest:
         return {**digest, "error": error.what}
     except Exception as error:  # one bad file must not stop the others
         return {**digest, "error": f"{type(error).__name__}: {error}"}
+    for warning in report.warnings:
+        if warning.startswith("the text ends "):
+            return {**digest, "error": f"{warning}: not counted"}
     everything = report.totals.parameters + report.totals.results
     return {
         **digest,

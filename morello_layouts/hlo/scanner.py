@@ -402,19 +402,26 @@ def bracket_depth(text: str) -> int:
 
 
 def attributes_of(text: str) -> dict[str, str]:
-    r"""Return names and values of attributes, as they are written; what is not one is left out.
+    r"""Return names and values of attributes, as they are written.
+
+    What is no attribute belongs to the value before it.
 
     >>> attributes_of("kind=kLoop, calls=%f, metadata={op_name=\"a, b\"}")["metadata"]
     '{op_name="a, b"}'
-    >>> attributes_of("new=5] more, calls=%f")
-    {'new': '5', 'calls': '%f'}
+    >>> attributes_of("new=5] more, calls=%f, y=<@mesh, [{}]>")
+    {'new': '5] more', 'calls': '%f', 'y': '<@mesh, [{}]>'}
     """
     scan, found = Scanner(f", {text}"), dict[str, str]()
     is_more = bool(text)
     while is_more:
+        end, last = scan.position, ""
         with suppress(LayoutError):
-            found.update(scan.attributes())
+            for last, value in scan.attributes():
+                found[last], end = value, scan.position
         is_more = scan.skip_attribute()
+        if last:
+            rest = scan.text[end : scan.position if is_more else len(scan.text)]
+            found[last] += rest.rstrip().removesuffix(",").rstrip()
     return found
 
 

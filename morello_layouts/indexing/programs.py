@@ -164,7 +164,7 @@ class _Tracer:
             self.depth -= 1
             return found
         if opcode not in OPERATIONS:
-            call.refuse("what it reads depends on values, or is not described by XLA's analysis")
+            call.refuse("there is no rule for this opcode here; XLA's own analysis may have one")
         try:
             maps = OPERATIONS[opcode](call)
         except (ValueError, IndexError, KeyError, StopIteration):

@@ -372,6 +372,9 @@ class IndexingMap(Displayed):
             return self
         needed = {name for x in self.results for name in names_of(x)}
         needed |= {name for name in self.variables if _kind(name) not in kinds}
+        for k in range(len(self.runtimes)):  # what a run-time variable that stays is read at
+            source = self.runtimes[k].source if f"rt{k}" in needed else None
+            needed.update(*(names_of(x) for x in (() if source is None else source.at)))
         used = {c: set(names_of(c.expr)) for c in self.constraints}
         kept: set[Constraint] = set()
         while more := [c for c, names in used.items() if c not in kept and names & needed]:

@@ -12,6 +12,7 @@ from morello_layouts.description import count, listed
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr.sizes import Int, SizeExpr, round_up
 from morello_layouts.lazy import importing
+from morello_layouts.notations import parse
 from morello_layouts.notations.xla import COMBINE, XlaLayout, XlaShape, bits_of
 from morello_layouts.notations.xla.layout import bytes_of, largest_piece, padded_elements, tile_text
 from morello_layouts.plain import Displayed
@@ -91,19 +92,26 @@ class Waste(Displayed):
         return "\n".join([f"{self.shape}: {amounts}, {self.factor:.2f}x", *reasons])
 
 
-def waste(shape: XlaShape) -> Waste:
+def _shape_of(shape: XlaShape | str) -> XlaShape:
+    """Return an array, read from text if it is text."""
+    found = parse(shape) if isinstance(shape, str) else shape
+    require_type(found, XlaShape, "shape", "write it as f32[8,128]{1,0:T(8,128)}")
+    assert isinstance(found, XlaShape)
+    return found
+
+
+def waste(shape: XlaShape | str) -> Waste:
     """Return the exact bytes of an array, and the reasons for its padding.
 
     Raises:
         LayoutError: if the array is not an XlaShape.
         UnsupportedError: if it is a token or opaque value, or a size is not a number.
 
-    >>> from morello_layouts.notations.xla import XlaLayout
-    >>> print(waste(XlaShape("f32", (7, 3, 128), XlaLayout((2, 1, 0), ((8, 128),)))))
+    >>> print(waste("f32[7,3,128]{2,1,0:T(8,128)}"))
     f32[7,3,128]{2,1,0:T(8,128)}: 10,752 bytes of data in 28,672, 2.67x
       second-minor dimension d1 of size 3 is padded to 8: tiles (8,128) have 8 rows
     """
-    require_type(shape, XlaShape, "shape", "read one from text with ml.parse")
+    shape = _shape_of(shape)
     data, reserved = shape.data_bytes, shape.byte_size
     layout = shape.layout
     assert layout is not None  # byte_size raises without one
@@ -118,7 +126,7 @@ _TILED_SPACES = (0, 1, 6)
 _SYNC_FLAGS = 4
 
 
-def buffer_waste(shape: XlaShape) -> Waste:
+def buffer_waste(shape: XlaShape | str) -> Waste:
     """Return the bytes that an array takes in a TPU program's buffer assignment.
 
     They are those of :func:`waste`, but for arrays without tiles that are small: a scalar, and an
@@ -131,7 +139,7 @@ def buffer_waste(shape: XlaShape) -> Waste:
     >>> buffer_waste(XlaShape("f32", ())).reserved_bytes
     4096
     """
-    require_type(shape, XlaShape, "shape", "read one from text with ml.parse")
+    shape = _shape_of(shape)
     if shape.element_type == "token":
         return Waste(shape, 0, 0, ())
     found, layout = waste(shape), shape.layout
@@ -275,7 +283,7 @@ class WasteFormula(Displayed):
         return "\n".join([f"{self.shape}: {bytes_}", *reasons])
 
 
-def waste_formula(shape: XlaShape) -> WasteFormula:
+def waste_formula(shape: XlaShape | str) -> WasteFormula:
     """Return the bytes of an array as formulas in its symbolic sizes, each at least 1.
 
     Raises:
@@ -289,7 +297,7 @@ def waste_formula(shape: XlaShape) -> WasteFormula:
       minor dimension d1 of size 200 is padded to 256: tiles (8,128) have 128 columns
       second-minor dimension d0 of size N is padded to 8*ceil(N/8): tiles (8,128) have 8 rows
     """
-    require_type(shape, XlaShape, "shape", "read one from text with ml.parse")
+    shape = _shape_of(shape)
     bits = shape.bits  # raises without a layout
     layout = shape.layout
     assert layout is not None

@@ -180,3 +180,15 @@ def test_the_command(dumps: Path) -> None:
 def test_an_empty_report_prints() -> None:
     empty = FleetReport(0, 0, 0, 0, 0, 0, 0, (), (), (), (), ())
     assert str(empty).startswith("0 programs")
+
+
+def test_a_truncated_program_is_named_and_not_counted(tmp_path: Path) -> None:
+    whole = "ENTRY %m (a: f32[8]) -> f32[8] {\n  ROOT %a = f32[8]{0} parameter(0)\n}\n"
+    (tmp_path / "whole.after_optimizations.txt").write_text(whole)
+    (tmp_path / "cut.after_optimizations.txt").write_text(whole[: whole.index("meter")])
+    found = ml.diagnose_many([tmp_path])
+    assert found.programs == 1
+    ((path, why),) = found.failures
+    assert path.endswith("cut.after_optimizations.txt")
+    assert why == "the text ends early, in the statement on line 2: not counted"
+    assert why in str(found)

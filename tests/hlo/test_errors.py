@@ -65,8 +65,16 @@ KEPT = [
     ('x = f32[8] abs(a), b={"}"\ny = f32[8] abs(a)\n', {}, "the end of this '{'"),
     ('x = f32[8] abs(a), b={"}\ny = f32[8] abs(a)\n', {}, "the end of this string"),
     ("x = f32[8] abs(a) /* never closed\n\ny = f32[8] abs(a)\n", {}, "expected */"),
-    ("x = f32[8] abs(a), b=1 <new> form, c=2\n", {"b": "1", "c": "2"}, "end of the instruction"),
-    ("x = f32[8] abs(a), b=c] d, e={f}\ny = f32[8] abs(a)\n", {"b": "c", "e": "{f}"}, "expected"),
+    (
+        "x = f32[8] abs(a), b=1 <new> form, c=2\n",
+        {"b": "1 <new> form", "c": "2"},
+        "end of the instruction",
+    ),
+    (
+        "x = f32[8] abs(a), b=c] d, e={f}\ny = f32[8] abs(a)\n",
+        {"b": "c] d", "e": "{f}"},
+        "expected",
+    ),
 ]
 
 

@@ -308,3 +308,35 @@ def test_offsets_of_a_transpose_are_sums_of_digits() -> None:
     x, t = (ml.index_map(f"f32[{n}]{{1,0:T(8,128)}}") for n in ("96,8192", "8192,96"))
     i, j = np.indices((8192, 96))
     assert np.array_equal(found(t(i, j))[0], x(j, i))
+
+
+def test_a_run_time_variable_is_told_over_variables_of_the_map() -> None:
+    """A dot contracts the rows that a gather picked: the map keeps the number of the row."""
+    module = ml.read_hlo("""
+%f (x: f32[100,16], i: s32[8,1], w: f32[8,4]) -> f32[16,4] {
+  %x = f32[100,16]{1,0} parameter(0)
+  %i = s32[8,1]{1,0} parameter(1)
+  %w = f32[8,4]{1,0} parameter(2)
+  %g = f32[8,16]{1,0} gather(%x, %i), offset_dims={1}, collapsed_slice_dims={0},
+    start_index_map={0}, index_vector_dim=1, slice_sizes={1,16}
+  ROOT %r = f32[16,4]{1,0} dot(%g, %w), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+}
+ENTRY %main (a: f32[100,16], b: s32[8,1], c: f32[8,4]) -> f32[16,4] {
+  %a = f32[100,16]{1,0} parameter(0)
+  %b = s32[8,1]{1,0} parameter(1)
+  %c = f32[8,4]{1,0} parameter(2)
+  ROOT %q = f32[16,4]{1,0} fusion(%a, %b, %c), kind=kLoop, calls=%f
+}
+""")
+    text = str(ml.indexing_map(module, "q"))
+    assert "a: (d0, d1)[s0]{rt0} -> (rt0, d0)" in text
+    assert "s0 in [0, 7], rt0 in [0, 99]\n    rt0 is b[s0, 0]" in text
+
+
+def test_an_opcode_without_a_rule_is_refused_for_that() -> None:
+    text = "%r = f32[8,8]{1,0} scaled-dot(f32[8,8]{1,0} %a, f32[8,1]{1,0} %b)"
+    with pytest.raises(ml.LayoutError) as caught:
+        ml.indexing_map(ml.read_hlo(text), "r")
+    assert (
+        caught.value.why == "there is no rule for this opcode here; XLA's own analysis may have one"
+    )

@@ -118,8 +118,3 @@ def test_values_for_each_name(sizes: dict[str, int]) -> None:
         match=r"expected M, N, got .*\nthese are the symbolic sizes of .*\ngive one value",
     ):
         formula("f32[M,N]").at(**sizes)
-
-
-def test_text_is_not_an_array() -> None:
-    with pytest.raises(ml.LayoutError, match=r"shape: expected XlaShape, got 'f32.M.'"):
-        tpu.waste_formula("f32[M]")

@@ -188,10 +188,18 @@ def test_data_is_counted_at_the_narrower_width() -> None:
     assert ml.XlaShape("s4", (8,), packed).data_bytes == 4
 
 
+def test_text_is_read() -> None:
+    assert tpu.waste("f32[9,3]{1,0:T(8,128)}").reserved_bytes == 2 * 4096
+    assert tpu.buffer_waste("f32[]").reserved_bytes == 4096
+    assert str(tpu.waste_formula("f32[M]{0:T(128)}").reserved_bytes) == "512*ceiling(M/128)"
+    with pytest.raises(ml.LayoutError):
+        tpu.waste("f32[3")
+
+
 @pytest.mark.parametrize(
     ("value", "what"),
     [
-        ("f32[3]", "shape: expected XlaShape, got 'f32[3]'"),
+        (3, "shape: expected XlaShape, got 3"),
         (ml.xla.XlaTuple(()), "shape: expected XlaShape, got <XlaTuple: ()>"),
         (ml.XlaShape("token", ()), "token[] is not an array"),
         (ml.XlaShape("f32", ("M",)), "f32[M]{0} has sizes that are not numbers: M"),
