@@ -85,6 +85,8 @@ def certificates(name: str, maps: tuple[Any, ...], answer: Any) -> list[dict[str
     facts = [None] if answer.holds else [*assumptions_of(str(answer.condition))]
     if not answer.holds and None in facts:
         raise UnsupportedError(f"a condition that is no assumption: {answer.condition}", "", "")
+    if CLAIMS[name] not in {"equivalent", "bitcast"}:
+        maps = (maps[0], None, *maps[1:])  # what follows is the shape
     found = [ml.certificate(*maps, claim=CLAIMS[name], assuming=x) for x in facts]
     for one in found:
         check(one)
