@@ -46,6 +46,9 @@ applied, and why that ends.
 x, y, z, r, u are expressions and v is a variable; s, t, n, m, g, k are positive integers; c, e,
 p, q are integers; `[x]` is the interval of values of x. "mod n" may be absent.
 
+Each identity is proved in Coq under its condition, for all integers and all positive sizes.
+[The simplifier](../simplifier.md) says what that proves, and what it does not.
+
 The page is made from the rule tables. Each example was given to the rule itself, and both sides
 were compared at every value of the variables. Variables without bounds ran from -{FAR} to {FAR}.
 The target *cheapest* has no rules of its own: it searches among equal ways to write a form.

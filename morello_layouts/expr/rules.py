@@ -6,9 +6,9 @@ looks at one node, a digit ``(x // s) mod n``, a sum, or an exclusive or ``x ^ y
 the form that replaces it, or None if it does not apply. No rule looks below the node: the engine
 simplifies operands first.
 
-Notation: x, y, r, u are affine expressions; v a variable; s, t, n, m, g, k positive integers; c, e,
-q integers; ``[x]`` the interval of x over the bounds of its variables. "mod n" may be absent in
-every digit; an absent modulus counts as infinite.
+Notation: x, y, z, r, u are affine expressions; v a variable; s, t, n, m, g, k positive integers;
+c, e, p, q integers; ``[x]`` the interval of x over the bounds of its variables. "mod n" may be
+absent in every digit; an absent modulus counts as infinite.
 
 To add a rule:
 
@@ -18,7 +18,8 @@ To add a rule:
    (the rule fires) and one past it (the rule must not fire).
 3. In ``tests/support/expr_rule_cases.py``, give the rule an entry: its makers, and the examples
    that the documentation shows too.
-4. Run ``python -m pytest tests/expr/test_rules.py``, then
+4. Prove the docstring in ``tests/proof/rules.v``; ``tests/proof/test_coq.py`` prints the theorem.
+5. Run ``python -m pytest tests/expr/test_rules.py``, then
    ``python -m pytest -m slow tests/expr/test_mutants.py``. The second test loosens every condition
    of every rule once. If such a mutant survives, write a maker that kills it. If the mutant is
    equivalent to the rule, add it with the reason to ``EQUIVALENT`` in that file.
@@ -69,7 +70,7 @@ def identity(d: Digit) -> AffineExpr | None:
 def constant(d: Digit) -> AffineExpr | None:
     """(x // s) mod n = q.
 
-    If q is the only value in the digit's interval over the bounds.
+    If q is the only value in [(x // s) mod n].
 
     tinygrad: cancel_divmod.
     """
@@ -133,8 +134,8 @@ def extract_multiples(d: Digit) -> AffineExpr | None:
 def affine_on_box(d: Digit) -> AffineExpr | None:
     """(x // s) mod n = y - n·z.
 
-    If [x - s·y] lies in 0..s - 1 and [x - s·n·z] in 0..s·n - 1, for y and z affine in the
-    operands of x: on a small box, a quotient may be affine.
+    If [x - s·y] lies in 0..s - 1, and n is absent (then z = 0) or [x - s·n·z] lies in
+    0..s·n - 1, for y and z affine in the operands of x: on a small box, a quotient may be affine.
 
     ISL: its affine hull of the integer points.
     """
@@ -244,7 +245,7 @@ def flatten_inner_div(d: Digit) -> AffineExpr | None:
 def push_into_xor(d: Digit) -> AffineExpr | None:
     """((x ^ y) // s) mod n = ((x // s) mod n) ^ ((y // s) mod n).
 
-    If s is a power of two, and n is one or absent.
+    If s is a power of two, and n is absent or a power of two.
     """
     inner = d.operand.as_atom()
     if not isinstance(inner, BitXor) or not _is_power_of_two(d.divisor):
@@ -259,7 +260,7 @@ def _is_power_of_two(n: Int) -> bool:
 
 
 def xor_nested(x: BitXor) -> AffineExpr | None:
-    """(x ^ y) ^ z = x ^ y ^ z.
+    """(x ^ (y ^ z)) = x ^ y ^ z.
 
     For any x, y and z.
     """
@@ -298,9 +299,9 @@ def xor_numbers(x: BitXor) -> AffineExpr | None:
 
 
 def xor_split(x: BitXor) -> AffineExpr | None:
-    """(g·x + r) ^ (g·y + s) = g·(x ^ y) + (r ^ s).
+    """(g·x + r) ^ (g·y + u) = g·(x ^ y) + (r ^ u).
 
-    If g is a power of two above 1, [r] and [s] lie in 0..g - 1, and of the exclusive ors on the
+    If g is a power of two above 1, [r] and [u] lie in 0..g - 1, and of the exclusive ors on the
     right at most one has two parts that are not 0: bits that no two parts share become a sum.
     """
     for g in _powers_of_two_in(x.parts):
@@ -340,7 +341,7 @@ _ZERO = AffineExpr((), 0)
 def constant_variable(form: AffineExpr) -> AffineExpr | None:
     """c·v = c·q.
 
-    If q is the only value of the variable v.
+    If q is the only value in [v].
     """
     const = form.const
     fixed: set[Var] = set()
@@ -388,7 +389,7 @@ def join_digits(form: AffineExpr) -> AffineExpr | None:
 def fold_div_mod(form: AffineExpr) -> AffineExpr | None:
     """c·((x // s) mod m) - c·n·((x // (s·n)) mod (m/n)) = c·((x // s) mod n).
 
-    If n divides m, or both mods are absent.
+    If n divides m, or m is absent.
 
     TVM: x - floordiv(x, c1) * c1 -> floormod(x, c1).
     """
@@ -465,9 +466,9 @@ def _without(form: AffineExpr, whole: Digit, c: Int, part: Digit, k: Int) -> Aff
 
 
 def reduce_factor(form: AffineExpr) -> AffineExpr | None:
-    """((c·v + r) // s) mod n = ((k·v + r) // s) mod n.
+    """((c·v + r) // s) mod n = ((e·v + r) // s) mod n.
 
-    If k is c mod s·n with the sign of c, and smaller than c, and no other digit of the sum has the
+    If e is c mod s·n with the sign of c, and smaller than c, and no other digit of the sum has the
     same operand (two digits of one operand may join later).
 
     tinygrad: fold_divmod_congruence.
