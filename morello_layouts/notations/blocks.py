@@ -7,7 +7,7 @@ from math import prod
 from typing import Final, TypeAlias
 
 from morello_layouts.expr.sizes import Int, ceil_quotient, round_up
-from morello_layouts.recipe import DimDigit, Recipe, known, recipe_of_axes
+from morello_layouts.recipe import DimDigit, Recipe, recipe_of_axes
 
 Blocks: TypeAlias = Sequence[tuple[int, Int]]
 """Pairs (logical dimension, size), outermost first."""
@@ -21,26 +21,6 @@ def blocks_of(dim: int, blocks: Blocks) -> list[Int]:
 def padded_dims(shape: Sequence[Int], blocks: Blocks) -> tuple[Int, ...]:
     """Return the sizes rounded up to the product of each dimension's blocks."""
     return tuple(round_up(n, prod(blocks_of(dim, blocks))) for dim, n in enumerate(shape))
-
-
-def place_in_blocks(
-    coordinate: Sequence[int], shape: Sequence[int], order: Sequence[int], blocks: Blocks
-) -> tuple[int, int]:
-    """Return an element's offset and the buffer's size in integers: the blocks, then the order.
-
-    Second opinions (``Layout.by_document``) use it; recipes and reference formulas do not.
-
-    >>> place_in_blocks((1, 17, 2), (2, 20, 3), (0, 1, 2), [(1, 16)])
-    (177, 192)
-    """
-    at, left, offset, size = list(coordinate), list(shape), 0, 1
-    numbers = known(tuple(block for _, block in blocks))
-    for (dim, _), block in zip(blocks[::-1], numbers[::-1], strict=True):
-        offset, size = offset + at[dim] % block * size, size * block
-        at[dim], left[dim] = at[dim] // block, (left[dim] + block - 1) // block
-    for dim in order[::-1]:
-        offset, size = offset + at[dim] * size, size * left[dim]
-    return offset, size
 
 
 def blocked_recipe(shape: Sequence[Int], order: Sequence[int], blocks: Blocks) -> Recipe:

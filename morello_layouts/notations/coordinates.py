@@ -32,7 +32,7 @@ from morello_layouts.expr.bounds import range_of_xor
 from morello_layouts.expr.sizes import Int, evaluated, is_nonnegative, round_up
 from morello_layouts.expr.substitution import map_ints, substitute
 from morello_layouts.layout import Layout
-from morello_layouts.notations.tree import by_formulas
+from morello_layouts.notations.documents import by_formulas
 from morello_layouts.recipe import Recipe
 from morello_layouts.recipe.readings import linear_index
 from morello_layouts.recipe.recognize import recipe_of_formula

@@ -33,8 +33,8 @@ from morello_layouts.notations.blocks import (
     blocked_recipe,
     blocks_of,
     padded_dims,
-    place_in_blocks,
 )  # fmt: skip
+from morello_layouts.notations.documents import place_in_blocks
 from morello_layouts.notations.grammar import AROUND, END, Syntax, Terminal
 from morello_layouts.notations.text import NUMBER, field, made, many, word
 from morello_layouts.recipe import Recipe

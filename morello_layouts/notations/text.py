@@ -145,15 +145,22 @@ Piece: TypeAlias = Rule | Field | Group | str | Terminal
 Value: TypeAlias = Callable[[Token, str], Any]
 
 
-def either(*words: tuple[Terminal | str, Value], written: Callable[[Any], str] = str) -> Rule:
+def either(
+    *words: tuple[Terminal | str, Value],
+    written: Callable[[Any], str] = str,
+    quiet: bool = False,
+) -> Rule:
     """Return the rule of one of several tokens: the first that fits, and its value.
 
-    A value is a function of the token and the whole text.
+    Args:
+        words: pairs of a token, and a function of the token found and the whole text.
+        written: the text of a value.
+        quiet: whether errors leave them out where a text ends or closes too early.
     """
     tokens, values = [token for token, _ in words], dict(words)
 
     def read(source: Source, note: Note | None, must: bool) -> Any:
-        found = source.need(*tokens) if must else source.take(*tokens)
+        found = source.need(*tokens) if must else source.take(*tokens, optional=quiet)
         if found is None:
             return ABSENT
         if note is not None:
@@ -182,6 +189,19 @@ def word(
 
 
 NUMBER: Final = word(INT, integer)
+
+
+def choice(*rules: Rule, written: Callable[[Any], str] = str) -> Rule:
+    """Return the rule of what one of several rules reads, the first that begins."""
+    reads = [rule.read for rule in rules]
+
+    def read(source: Source, note: Note | None, must: bool) -> Any:
+        for read_rule in reads:
+            if (found := read_rule(source, note, False)) is not ABSENT:
+                return found
+        return source.fail() if must else ABSENT
+
+    return Rule(read, written)
 
 
 def many(item: Rule, between: str = "", close: str = "", *, least: int = 0) -> Rule:

@@ -18,11 +18,12 @@ from morello_layouts.expr import AffineExpr, canonicalize, standard
 from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient, evaluated
 from morello_layouts.expr.substitution import substitute
 from morello_layouts.layout import ElementType, Layout
-from morello_layouts.notations.blocks import blocked_recipe, place_in_blocks
+from morello_layouts.notations.blocks import blocked_recipe
 from morello_layouts.notations.coordinates import CoordinateLayout
+from morello_layouts.notations.documents import place_in_blocks
 from morello_layouts.notations.mlir.types import bits_of
 from morello_layouts.notations.strided.layout import StridedLayout
-from morello_layouts.recipe import Pad, Recipe
+from morello_layouts.recipe import Pad, Recipe, known
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -287,7 +288,8 @@ class MlirPack(CoordinateLayout):
     ) -> tuple[int, int] | None:
         """Return an element's offset and the result's size: the tiles, then the array of them."""
         order = self.outer_dims_perm or range(len(shape))
-        return place_in_blocks(coordinate, shape, order, self._tiles)
+        tiles = [(dim, known((n,))[0]) for dim, n in self._tiles]
+        return place_in_blocks(coordinate, shape, order, tiles)
 
     def texts(self, rank: int = 0) -> tuple[str, ...]:
         """The attributes as MLIR prints them."""

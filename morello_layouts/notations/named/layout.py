@@ -14,8 +14,8 @@ from morello_layouts.expr.conversions import divide
 from morello_layouts.expr.sizes import Int
 from morello_layouts.expr.substitution import substitute
 from morello_layouts.notations.coordinates import CoordinateLayout
+from morello_layouts.notations.documents import by_name
 from morello_layouts.notations.expression import parse_function
-from morello_layouts.notations.named.document import by_name
 
 _CUBLASLT: Final = "cublasLt.h, cublasLtOrder_t"
 _TENSORRT: Final = "TensorRT, NvInferRuntimeBase.h, TensorFormat"

@@ -1,4 +1,6 @@
-"""einops' rearrange as a layout: the left side is the array, the right side the memory.
+"""einops' rearrange as a layout: ``(h p) w -> h w p, p=2``.
+
+The left side is the array, the right side the memory.
 
 Source: einops' documentation, "rearrange", and ``einops/parsing.py``.
 """
@@ -6,10 +8,10 @@ Source: einops' documentation, "rearrange", and ``einops/parsing.py``.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from math import prod
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from morello_layouts.checks import as_int, require_rank
 from morello_layouts.errors import LayoutError, ShapeError
@@ -17,8 +19,12 @@ from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.conversions import divide
 from morello_layouts.expr.sizes import Int, SizeExpr, evaluated
+from morello_layouts.fields import frozen, settle
+from morello_layouts.limits import MAP_TEXT
 from morello_layouts.notations.coordinates import CoordinateLayout
-from morello_layouts.notations.einops.document import by_pattern
+from morello_layouts.notations.documents import by_pattern
+from morello_layouts.notations.grammar import END, NAME, Source, Syntax, Terminal, integer
+from morello_layouts.notations.text import ABSENT, Note, Rule, either, field, made, many, word
 
 ELLIPSIS: Final = "..."
 
@@ -26,25 +32,19 @@ Entry: TypeAlias = tuple[str, ...]
 """A dimension: the names of its axes, the slowest varying first; ``1`` is an axis of size 1."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class EinopsLayout(CoordinateLayout):
     """A pattern of einops' rearrange: ``(h p) w -> h w p, p=2``.
 
-    Attributes:
-        left: the dimensions of the array.
-        right: the dimensions of the result, whose row-major order is the memory.
-        lengths: sizes of axes by name; one axis of each dimension needs none.
-
-    Raises:
-        LayoutError: if the sides do not have the same axes, or a size is missing.
+    Both sides have the same axes, and one axis of each dimension of the array needs no length.
 
     >>> print(EinopsLayout((("h", "p"), ("w",)), (("h",), ("w",), ("p",)), (("p", 2),)))
     (h p) w -> h w p, p=2
     """
 
-    left: tuple[Entry, ...]
-    right: tuple[Entry, ...]
-    lengths: tuple[tuple[str, Int], ...] = ()
+    left: tuple[Entry, ...]  #: the dimensions of the array.
+    right: tuple[Entry, ...]  #: the dimensions of the result, whose row-major order is the memory.
+    lengths: tuple[tuple[str, Int], ...] = ()  #: sizes of axes by name.
 
     kind = "einops pattern"
 
@@ -66,10 +66,12 @@ class EinopsLayout(CoordinateLayout):
                 fix = ", ".join(f"{axis}=2" for axis in free[1:])
                 what = f"({' '.join(entry)}): expected a size for all axes but one"
                 raise _error(what, ("left", k), f"write sizes at the end: , {fix}")
-        object.__setattr__(self, "lengths", tuple(sorted(known.items(), key=lambda item: item[0])))
-        for side in ("left", "right"):
-            short = tuple(_without_ones(entry) for entry in getattr(self, side))
-            object.__setattr__(self, side, short)
+        settle(
+            self,
+            left=tuple(map(_without_ones, self.left)),
+            right=tuple(map(_without_ones, self.right)),
+            lengths=tuple(sorted(known.items(), key=lambda item: item[0])),
+        )
 
     def _sides(self, rank: int) -> tuple[list[Entry], list[Entry]]:
         """Return both sides for arrays of a rank: a name for each dimension of an ellipsis."""
@@ -114,19 +116,14 @@ class EinopsLayout(CoordinateLayout):
     def results(
         self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /
     ) -> tuple[AffineExpr, ...]:
-        """Return the coordinate of each axis of the right side."""
         digits = self._digits(coordinates, shape)
         return tuple(digits[axis][0] for axis in self.texts(len(shape)))
 
     def box(self, shape: Sequence[Int]) -> tuple[Int, ...]:
-        """Return the size of each axis of the right side."""
         digits = self._digits([AffineExpr((), 0)] * len(shape), shape)
         return tuple(digits[axis][1] for axis in self.texts(len(shape)))
 
-    def by_document(
-        self, coordinate: Sequence[int], shape: Sequence[int], /
-    ) -> tuple[int, int] | None:
-        """Return an element's offset and the result's size by einops' documentation."""
+    def by_document(self, coordinate: Sequence[int], shape: Sequence[int], /) -> tuple[int, int]:
         lengths = {axis: n for axis, n in self.lengths if isinstance(n, int)}
         return by_pattern(coordinate, shape, self.left, self.right, lengths)
 
@@ -156,22 +153,18 @@ class EinopsLayout(CoordinateLayout):
         )
 
     def with_numbers(self, values: Mapping[str, int], /) -> EinopsLayout:
-        """Return the pattern with numbers in place of the names of axes' sizes."""
         return replace(
             self, lengths=tuple((axis, evaluated(n, values)) for axis, n in self.lengths)
         )
 
     def names(self, rank: int) -> tuple[str, ...]:
-        """Return the names of the left side."""
         return tuple(map(_text, self._sides(rank)[0]))
 
     def texts(self, rank: int) -> tuple[str, ...]:
-        """Return the axes of the right side."""
         return tuple(chain(*self._sides(rank)[1]))
 
     @property
     def headline(self) -> str:
-        """The two sides in words."""
         return f"the array is {_texts(self.left)}, the memory {_texts(self.right)}"
 
     def __str__(self) -> str:
@@ -231,3 +224,64 @@ _RULE: Final = "both sides have the same axes, each once; 1 and ... may stand fo
 
 def _error(what: str, part: tuple[str | int, ...], fix: str = "") -> LayoutError:
     return LayoutError(what, _RULE, fix or "write for example (h p) w -> h w p, p=2", part=part)
+
+
+# ---- the text
+
+_SYNTAX: Final = Syntax(
+    form="a pattern is the array's dimensions, ->, and the same axes as they lie in memory",
+    example="write for example (h p) w -> h w p, p=2",
+    hints={"'": "leave the quotes out", '"': "leave the quotes out"},
+    longest=MAP_TEXT,
+)
+
+_NUMBER: Final = Terminal("a number", r"[0-9]+(?![A-Za-z_])")
+_AXES: Final = (
+    (NAME, lambda token, _: str(token)),
+    (_NUMBER, lambda token, _: str(token)),
+    (Terminal("'...'", r"\.\.\.|…"), lambda *_: ELLIPSIS),
+)
+_INNER: Final = many(either(*_AXES))
+_OUTER: Final = either(*_AXES, ("(", lambda *_: "("), quiet=True)
+_LENGTH: Final = made(
+    lambda axis, size: (axis, size),
+    field("axis", word(NAME)),
+    "=",
+    field("size", either((_NUMBER, integer), (NAME, lambda name, _: SizeExpr.named(str(name))))),
+)
+
+
+def _entry(source: Source, note: Note | None, _: bool) -> Entry | Any:
+    """Read an axis, or axes in parentheses."""
+    axis = _OUTER.read(source, note and note.part(0), False)
+    if axis != "(":
+        return ABSENT if axis is ABSENT else (axis,)
+    axes: Entry = _INNER.read(source, note, False)
+    source.need(")")
+    return (*axes, "1") if axes == (ELLIPSIS,) else axes
+
+
+def _lengths(source: Source, note: Note | None, _: bool) -> tuple[tuple[str, Int], ...]:
+    """Read sizes after commas, the last of which may stand alone."""
+    found: list[tuple[str, Int]] = []
+    while source.take(","):
+        if (one := _LENGTH.read(source, note and note.part(len(found)), False)) is ABSENT:
+            break
+        found.append(one)
+    return tuple(found)
+
+
+_PATTERN: Final = made(
+    EinopsLayout,
+    field("left", many(Rule(_entry))),
+    "->",
+    field("right", many(Rule(_entry))),
+    field("lengths", Rule(_lengths)),
+    END,
+)
+
+
+def parse_einops(text: str) -> EinopsLayout:
+    """Parse a pattern of einops' ``rearrange``, with sizes of axes, or names, after commas."""
+    pattern: EinopsLayout = _PATTERN.parse(text, _SYNTAX)
+    return pattern

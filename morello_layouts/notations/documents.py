@@ -1,10 +1,127 @@
-"""What the documents of named formats say in integers, read apart from the table of formulas."""
+"""Second opinions in integers: what the documents of small notations say, read once more.
+
+``verify`` holds everything else against these functions (``Layout.by_document``), so they call
+nothing of the package. A notation in a folder has its own ``document`` there.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from math import prod
-from typing import Final, TypeAlias
+from itertools import chain
+from math import gcd, prod
+from typing import Any, Final, TypeAlias
+
+
+def place_in_blocks(
+    coordinate: Sequence[int],
+    shape: Sequence[int],
+    order: Sequence[int],
+    blocks: Sequence[tuple[int, int]],
+) -> tuple[int, int]:
+    """Return an element's offset and the buffer's size in integers: the blocks, then the order.
+
+    Second opinions (``Layout.by_document``) use it; recipes and reference formulas do not.
+
+    >>> place_in_blocks((1, 17, 2), (2, 20, 3), (0, 1, 2), [(1, 16)])
+    (177, 192)
+    """
+    at, left, offset, size = list(coordinate), list(shape), 0, 1
+    for dim, block in reversed(blocks):
+        offset, size = offset + at[dim] % block * size, size * block
+        at[dim], left[dim] = at[dim] // block, (left[dim] + block - 1) // block
+    for dim in order[::-1]:
+        offset, size = offset + at[dim] * size, size * left[dim]
+    return offset, size
+
+
+def by_pattern(
+    coordinate: Sequence[int],
+    shape: Sequence[int],
+    left: Sequence[Sequence[str]],
+    right: Sequence[Sequence[str]],
+    lengths: Mapping[str, int],
+) -> tuple[int, int]:
+    """Return an element's offset and the buffer's size by einops' documentation of "rearrange".
+
+    In parentheses the last axis varies fastest; the memory is the right side in row-major order.
+
+    >>> by_pattern((5, 2), (6, 3), [("h", "p"), ("w",)], [("h",), ("w",), ("p",)], {"p": 2})
+    (17, 18)
+    """
+    dots = [f"...{k}" for k in range(len(shape) - len(left) + 1)]
+    dims: list[Sequence[str]] = []
+    for entry in left:
+        dims += [[dot] for dot in dots] if "..." in entry else [entry]
+    axes: dict[str, tuple[int, int]] = {}
+    for x, n, dim in zip(coordinate, shape, dims, strict=True):
+        rest, given = x, [lengths[axis] for axis in dim if axis in lengths]
+        for length in given:
+            n //= length  # noqa: PLW2901
+        for axis in reversed(dim):
+            size = lengths.get(axis, n)
+            axes[axis] = rest % max(size, 1), size
+            rest //= max(size, 1)
+    memory = chain.from_iterable(dots if axis == "..." else [axis] for axis in chain(*right))
+    offset, size = 0, 1
+    for axis in memory:
+        digit, length = axes.get(axis, (0, 1))  # 1 is an axis too
+        offset, size = offset * length + digit, size * length
+    return offset, size
+
+
+def by_formulas(
+    formulas: Sequence[Any], at: Mapping[str, int], sizes: Mapping[str, int]
+) -> tuple[int, int]:
+    """Return the row-major place in a box, and the size of the box by TVM's ``map_shape``.
+
+    Args:
+        formulas: trees of constants, names, floors and remainders: the coordinate in the box.
+        at: the value of each name.
+        sizes: the number of values of each name.
+
+    >>> import morello_layouts as ml
+    >>> layout = ml.parse("lambda i, j: (i//4, j, i%4)")
+    >>> by_formulas(layout.forms, {"i": 5, "j": 2}, {"i": 6, "j": 3})
+    (21, 24)
+    """
+    offset, size = 0, 1
+    for formula in formulas:
+        extent = _ends(formula, sizes)[1] + 1
+        steps = [step for _, step in formula.terms]
+        if steps and formula.const == 0:  # multiples of a number take up all its multiples
+            extent += -extent % gcd(*steps)
+        offset, size = offset * extent + _value(formula, at), size * extent
+    return offset, size
+
+
+def _value(formula: Any, at: Mapping[str, int]) -> int:
+    total: int = formula.const
+    for part, factor in formula.terms:
+        if hasattr(part, "operand"):
+            value = _value(part.operand, at) // part.divisor
+            total += factor * (value if part.modulus is None else value % part.modulus)
+        else:
+            total += factor * at[part.name]
+    return total
+
+
+def _ends(formula: Any, sizes: Mapping[str, int]) -> tuple[int, int]:
+    """Return the least and largest value if each remainder takes all its values."""
+    low = high = formula.const
+    for part, factor in formula.terms:
+        if not hasattr(part, "operand"):
+            ends = 0, sizes[part.name] - 1
+        elif part.modulus is not None:
+            ends = 0, part.modulus - 1
+        else:
+            least, most = _ends(part.operand, sizes)
+            ends = least // part.divisor, most // part.divisor
+        first, last = sorted(factor * end for end in ends)
+        low, high = low + first, high + last
+    return low, high
+
+
+# ---- named formats
 
 
 def _up(n: int, unit: int) -> int:
@@ -80,7 +197,9 @@ _FORMATS: Final[Mapping[str, _Places]] = {
 
 
 def by_name(name: str, coordinate: Sequence[int], shape: Sequence[int]) -> tuple[int, int]:
-    """Return an element's offset and the buffer's size; leading dimensions are batches.
+    """Return an element's offset and the buffer's size in a named format.
+
+    Leading dimensions are batches.
 
     >>> by_name("COL32", (1, 33), (2, 40))
     (97, 128)

@@ -1,5 +1,0 @@
-"""einops' patterns of rearrange."""
-
-from morello_layouts.notations.einops.layout import EinopsLayout
-
-__all__ = ["EinopsLayout"]
