@@ -125,7 +125,9 @@ class ParseError(LayoutError):
         end = min(len(source), start + _WINDOW)
         lead = "…" if start else ""
         # Control characters would move the caret or the terminal's cursor.
-        shown = "".join(c if c.isprintable() else "�" for c in source[start:end])
+        shown = source[start:end]
+        if not shown.isprintable():
+            shown = "".join(c if c.isprintable() else "�" for c in shown)
         tail = "…" if end < len(source) else ""
         return f"  {lead}{shown}{tail}\n  {' ' * (len(lead) + at - start)}^"
 

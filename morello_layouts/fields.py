@@ -20,13 +20,22 @@ give an int from 1
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import MISSING, Field, FrozenInstanceError, field
 from operator import attrgetter
 from types import SimpleNamespace
 from typing import Any, Final, TypeAlias, TypeVar, dataclass_transform, overload
 
-from morello_layouts.checks import LARGEST, Part, as_int, as_permutation, as_tuple, require_type
+from morello_layouts.checks import (
+    LARGEST,
+    Part,
+    as_int,
+    as_permutation,
+    as_tuple,
+    require_type,
+    shown,
+)  # fmt: skip
+from morello_layouts.errors import LayoutError
 
 T = TypeVar("T")
 
@@ -245,3 +254,17 @@ def instance(of: type | tuple[type, ...], fix: str) -> Kind:
 def optional(kind: Kind) -> Kind:
     """The kind of a value of a kind, or None."""
     return lambda given, name, part: None if given is None else kind(given, name, part)
+
+
+def one_of(words: Sequence[str], fix: str = "") -> Kind:
+    """The kind of one of several words."""
+
+    def kind(given: Any, name: str, part: Part) -> str:
+        if isinstance(given, str) and given in words:
+            return given
+        what = f"{name}: expected {', '.join(words[:-1])} or {words[-1]}, got {shown(given)}"
+        raise LayoutError(
+            what, fix=fix or f"give one of these words, such as {words[0]!r}", part=part
+        )
+
+    return kind

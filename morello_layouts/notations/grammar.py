@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Final, NoReturn, TypeAlias, TypeVar
 
 from morello_layouts.checks import LARGEST
@@ -73,6 +74,8 @@ SPACES: Final = r"[ \t\r\n]*"
 LINE_COMMENTS: Final = r"(?:[ \t\r\n]+|//[^\n]*\n)*"
 _CLOSING: Final = re.compile(r"[]),>}]|->|\Z")
 
+_compiled: Final = cache(re.compile)
+
 AROUND: Final = r"(?:\A\s+|\s+\Z)?"
 
 
@@ -99,7 +102,7 @@ class Source:
         """Begin to read a text, and skip what matches a regular expression between tokens."""
         _refuse_long(text, syntax)
         self.text, self.syntax = text, syntax
-        self._skip = re.compile(skip).match
+        self._skip = _compiled(skip).match
         self._tried: list[str | Terminal] = []
         self._optional: list[str | Terminal] = []
         self.move(0)

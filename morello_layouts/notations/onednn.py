@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from math import prod
 from typing import Final
 
@@ -205,6 +206,7 @@ def _reached(error: ParseError, text: str) -> int:
     return 0 if word.isupper() and is_letter else error.reached
 
 
+@cache
 def _orders(rank: int) -> list[str]:
     """The letters of so many dimensions, in their order: those of any array first."""
     return [ALPHABET[:rank], *(names for names in ORDERS if len(names) == rank)]

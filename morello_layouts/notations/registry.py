@@ -169,7 +169,7 @@ NOTATIONS: Final = (
     Notation(
         "onednn",
         "a oneDNN tag",
-        re.compile(r"\s*([A-Za-z]|[0-9]+[A-Za-z])"),
+        re.compile(r"\s*(?![A-Z]+\s*\Z)([A-Za-z]|[0-9]+[A-Za-z])"),
         "onednn:parse_onednn",
         "onednn:OnednnLayout",
         "onednn:describe",
@@ -179,9 +179,9 @@ NOTATIONS: Final = (
         "strided",
         "strides or a memory format",
         re.compile(r"\s*(strided\s*<|(contiguous_format|channels_last(_3d)?)\s*\Z)"),
-        "strided.reader:parse_strided",
+        "strided.layout:parse_strided",
         "strided:StridedLayout MemoryFormat",
-        "strided.words:describe",
+        "strided.layout:describe",
         "strided<[5, 1], offset: 2>",
     ),
     Notation(

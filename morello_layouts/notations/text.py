@@ -90,6 +90,9 @@ class Note:
         self.places.setdefault(self.path, start)
 
 
+Value: TypeAlias = Callable[[Token, str], Any]
+
+
 class Rule(NamedTuple):
     """What reads a part of a text, and what writes it.
 
@@ -97,10 +100,12 @@ class Rule(NamedTuple):
         read: reads from a source, takes notes if there are some to take, and returns the value, or
             ABSENT if the part is neither there nor needed.
         write: returns the text of a value.
+        word: of a rule of one token the token, and its value's function: many are read quickly.
     """
 
     read: Callable[[Source, Note | None, bool], Any]
     write: Callable[[Any], str] = str
+    word: tuple[Terminal | str, Value | None] | None = None
 
     def parse(self, text: str, syntax: Syntax, skip: str = SPACES) -> Any:
         """Read a whole text; what matches ``skip`` may stand between tokens."""
@@ -142,7 +147,6 @@ class Group(NamedTuple):
 
 
 Piece: TypeAlias = Rule | Field | Group | str | Terminal
-Value: TypeAlias = Callable[[Token, str], Any]
 
 
 def either(
@@ -171,9 +175,7 @@ def either(
 
 
 def word(
-    token: Terminal | str,
-    value: Value = lambda token, _: str(token),
-    written: Callable[[Any], str] = str,
+    token: Terminal | str, value: Value | None = None, written: Callable[[Any], str] = str
 ) -> Rule:
     """Return the rule of a token; its value is a function of the token and the whole text."""
 
@@ -183,9 +185,9 @@ def word(
             return ABSENT
         if note is not None:
             note.mark(found.start)
-        return value(found, source.text)
+        return value(found, source.text) if value else str(found)
 
-    return Rule(read, written)
+    return Rule(read, written, (token, value))
 
 
 NUMBER: Final = word(INT, integer)
@@ -204,9 +206,10 @@ def choice(*rules: Rule, written: Callable[[Any], str] = str) -> Rule:
     return Rule(read, written)
 
 
-def many(item: Rule, between: str = "", close: str = "", *, least: int = 0) -> Rule:
+def many(item: Rule, between: str | Sign = "", close: str = "", *, least: int = 0) -> Rule:
     """Return the rule of items in a row, up to a closing sign or as long as they begin."""
-    read_item, written = item
+    read_item, written, one_word = item
+    comma = between.text if isinstance(between, Sign) else between
 
     def closed(source: Source, note: Note | None, _: bool) -> Any:
         found: list[Any] = []
@@ -226,7 +229,18 @@ def many(item: Rule, between: str = "", close: str = "", *, least: int = 0) -> R
             must = bool(between) or len(found) < least
         return tuple(found) if len(found) >= least else ABSENT
 
-    return Rule(closed if close else begun, lambda value: between.join(map(written, value)) + close)
+    def words(source: Source, note: Note | None, _: bool) -> Any:
+        token, value = one_word or ("", None)
+        found: list[Any] = []
+        while (one := source.take(token)) is not None:
+            if note is not None:
+                note.part(len(found)).mark(one.start)
+            found.append(value(one, source.text) if value else str(one))
+        return tuple(found)
+
+    if one_word and not (between or close or least):
+        return Rule(words, lambda value: "".join(map(written, value)))
+    return Rule(closed if close else begun, lambda value: comma.join(map(written, value)) + close)
 
 
 def row(*pieces: Rule | str | Terminal) -> Rule:
@@ -334,11 +348,17 @@ def _piece(piece: Piece) -> tuple[_Step, Callable[[Any], str]]:
 def _field(field: Field) -> tuple[_Step, Callable[[Any], str]]:
     name, pieces, default = field
     is_optional = default is not ABSENT
-    read_all, write_all = _pieces(pieces)
+    (first, *others), (read_all, write_all) = pieces, _pieces(pieces)
+    read_rule = None if others or not isinstance(first, Rule) else first.read
 
     def read(source: Source, note: Note | None, must: bool, fields: dict[str, Any]) -> bool:
-        inner, start = note and note.part(name), source.at
-        if not read_all(source, inner, must and not is_optional, fields):
+        inner, start, must = note and note.part(name), source.at, must and not is_optional
+        if read_rule:
+            fields[""] = read_rule(source, inner, must)
+            is_there = fields[""] is not ABSENT
+        else:
+            is_there = read_all(source, inner, must, fields)
+        if not is_there:
             return is_optional
         if inner is not None:
             inner.mark(start)

@@ -26,8 +26,8 @@ from morello_layouts.notations.grammar import (
 )
 from morello_layouts.notations.mlir.layout import MlirMap, MlirPack, MlirType
 from morello_layouts.notations.mlir.types import SPACES
-from morello_layouts.notations.strided.layout import StridedLayout
-from morello_layouts.notations.strided.reader import strides_and_offset
+from morello_layouts.notations.strided.layout import StridedLayout, strides_rule
+from morello_layouts.notations.text import either
 
 _EXAMPLE: Final = "memref<4x8xf32, affine_map<(d0, d1) -> (d1, d0)>>"
 _KIND: Final = Terminal("a type", "memref|tensor|vector")
@@ -94,6 +94,17 @@ def parse_mlir(text: str) -> MlirType | MlirMap:
 def parse_pack(text: str) -> MlirPack:
     """Parse linalg.pack, linalg.unpack, or their attributes alone."""
     return _Reader(text, _PACK_SYNTAX).pack()
+
+
+def _strided(strides: tuple[int | None, ...], offset: int | None = 0) -> StridedLayout:
+    """Return the layout of strides and an offset, of which an unknown one has a name."""
+    numbers = (SizeExpr.named(f"S{k}") if n is None else n for k, n in enumerate(strides))
+    return StridedLayout(tuple(numbers), SizeExpr.named("O") if offset is None else offset)
+
+
+_STRIDES: Final = strides_rule(
+    _strided, either((INT, integer), (_NEGATIVE, integer), ("?", lambda *_: None))
+)
 
 
 class _Reader:
@@ -219,12 +230,8 @@ class _Reader:
             return self.aliases[start]
         if start == "affine_map":
             return self.affine_map()
-        strides, offset = strides_and_offset(self.source, INT, _NEGATIVE, "?")
-        numbers = [self.known(token, f"S{k}") for k, token in enumerate(strides)]
-        return StridedLayout(tuple(numbers), self.known(offset, "O") if offset else 0)
-
-    def known(self, token: Token, name: str) -> Int:
-        return SizeExpr.named(name) if token == "?" else integer(token, self.text)
+        layout: StridedLayout = _STRIDES.read(self.source, None, True)
+        return layout
 
     def pack(self) -> MlirPack:
         """Read the operation, or its attributes alone."""

@@ -1,4 +1,4 @@
-"""Layouts by strides: the elements from one coordinate of a dimension to the next.
+"""Layouts by strides: the elements from one coordinate of a dimension to the next; their text.
 
 Source: NumPy's "The N-dimensional array" (internal memory layout), PyTorch's "Tensor Attributes"
 (``torch.memory_format``) and MLIR's StridedLayoutAttr.
@@ -6,46 +6,53 @@ Source: NumPy's "The N-dimensional array" (internal memory layout), PyTorch's "T
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import prod
-from typing import Final
+from typing import Any, Final
 
 from morello_layouts.checks import as_int, require_rank
-from morello_layouts.errors import ShapeError
+from morello_layouts.description import Description, Part, dimensions, memory_axes, sizes_in
+from morello_layouts.errors import ParseError, ShapeError
 from morello_layouts.expr import AffineExpr, coordinate_variables
-from morello_layouts.expr.sizes import Int
+from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.fields import checked, frozen, one_of
 from morello_layouts.layout import ElementType, Layout
 from morello_layouts.limits import NESTED_TILES
-from morello_layouts.recipe import Recipe, recipe_of_formula
+from morello_layouts.notations.grammar import NAME, Syntax, Terminal, Token, integer
+from morello_layouts.notations.text import (
+    Rule,
+    Sign,
+    choice,
+    either,
+    field,
+    made,
+    many,
+    row,
+    word,
+)  # fmt: skip
+from morello_layouts.recipe import Recipe, known, recipe_of_formula
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class StridedLayout(Layout):
     """A layout that gives the offset as ``offset + Σ stride * coordinate``, in elements.
 
     Strides may be 0 (elements are shared), negative (a dimension runs backwards) and symbolic.
-
-    Attributes:
-        strides: elements from one coordinate to the next, for each dimension.
-        offset: the offset of the element at coordinate 0.
-        shape: the sizes, if the layout is an array's; else they are given beside it.
-        buffer: the elements of the buffer; by default it ends behind the largest offset.
-        element: the type of an element.
-
-    Raises:
-        LayoutError: if there is a shape of another rank.
 
     >>> m = StridedLayout((5, 1), 2).recipe((2, 3))
     >>> print(m)
     [2,3] → pad [2,5] → start at 2 → cut to 10 elements
     """
 
-    strides: tuple[Int, ...]
-    offset: Int = 0
+    strides: tuple[Int, ...]  #: elements from one coordinate to the next, for each dimension.
+    offset: Int = 0  #: the offset of the element at coordinate 0, in elements.
+    #: the sizes, if the layout is an array's; else they are given beside it.
     shape: tuple[Int, ...] | None = None
+    #: the elements of the buffer; by default it ends after the largest offset.
     buffer: Int | None = None
-    element: ElementType | None = None
+    element: ElementType | None = None  #: the type of an element.
 
     def __post_init__(self) -> None:
         part = ("strides", NESTED_TILES)
@@ -55,7 +62,6 @@ class StridedLayout(Layout):
 
     @property
     def sizes(self) -> tuple[Int, ...] | None:
-        """The sizes that the layout carries."""
         return self.shape
 
     def recipe(self, shape: Sequence[Int], /) -> Recipe:
@@ -87,8 +93,7 @@ class StridedLayout(Layout):
         return offset + sum(x * s for x, s in zip(coordinate, steps, strict=True)), size
 
     def __str__(self) -> str:
-        offset = "" if self.offset == 0 else f", offset: {self.offset}"
-        return f"strided<[{', '.join(map(str, self.strides))}]{offset}>"
+        return _STRIDED.write(self)
 
 
 _ORDERS: Final = {
@@ -102,18 +107,15 @@ MEMORY_FORMATS: Final = tuple(_ORDERS)
 """The names of PyTorch's memory formats."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class MemoryFormat(Layout):
-    """A memory format of PyTorch: ``contiguous_format``, ``channels_last``, ``channels_last_3d``.
-
-    Attributes:
-        name: the format. The batch may be missing from channels_last formats.
+    """A memory format of PyTorch. The batch may be missing from channels_last formats.
 
     >>> MemoryFormat("channels_last").strides((2, 3, 4, 5))
     (60, 1, 15, 3)
     """
 
-    name: str
+    name: str = checked(one_of(MEMORY_FORMATS))  #: its name in PyTorch.
 
     def order(self, rank: int) -> tuple[int, ...]:
         """Return the dimensions in memory order, the slowest varying first.
@@ -141,7 +143,6 @@ class MemoryFormat(Layout):
         return tuple(found[dim] for dim in range(len(shape)))
 
     def recipe(self, shape: Sequence[Int], /) -> Recipe:
-        """Return the strides at a shape as steps."""
         return StridedLayout(self.strides(shape)).recipe(shape)
 
     def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
@@ -153,3 +154,94 @@ class MemoryFormat(Layout):
 
     def __str__(self) -> str:
         return self.name
+
+
+# ---- the text
+
+_SYNTAX: Final = Syntax(
+    form="a strided layout has a stride for each dimension, and an offset if it is not 0",
+    example="write for example strided<[5, 1], offset: 2>",
+    hints={
+        "?": "give an unknown stride a name of its own, such as LD",
+        "torch": "leave torch. out",
+    },
+)
+
+
+def _name(token: Token, text: str) -> SizeExpr:
+    if re.fullmatch(r"d[0-9]+|p", token):
+        what = f"expected a name such as LD, got {token}, which is a coordinate or an offset"
+        raise ParseError(what, _SYNTAX.form, _SYNTAX.example, text=text, position=token.start)
+    return SizeExpr.named(str(token))
+
+
+_COMMA: Final = Sign(", ", "','", ",")
+
+
+def strides_rule(make: Callable[..., Any], number: Rule) -> Rule:
+    """Return the rule of ``<[5, 1], offset: 2>``, which makes a value of strides and an offset."""
+    return made(
+        make,
+        *("<", "[", field("strides", many(number, _COMMA, "]"))),
+        field("offset", _COMMA, "offset", Sign(": ", "':'", ":"), number, default=0),
+        ">",
+    )
+
+
+_NUMBER: Final = either((Terminal("a number", "-?[0-9]+"), integer), (NAME, _name))
+_STRIDED: Final = row("strided", strides_rule(StridedLayout, _NUMBER))
+_FORMAT: Final = Terminal(
+    "a memory format such as channels_last", "contiguous_format|channels_last_3d|channels_last"
+)
+_LAYOUT: Final = choice(made(MemoryFormat, field("name", word(_FORMAT))), _STRIDED)
+
+
+def parse_strided(text: str) -> StridedLayout | MemoryFormat:
+    """Parse the strides of a layout, or the name of a memory format."""
+    if text.count(",") > NESTED_TILES + 1:
+        what, last = f"strides: expected at most {NESTED_TILES}, got more", text.rfind(",")
+        raise ParseError(what, _SYNTAX.form, _SYNTAX.example, text=text, position=last)
+    layout: StridedLayout | MemoryFormat = _LAYOUT.parse(text, _SYNTAX)
+    return layout
+
+
+# ---- words
+
+
+def describe(
+    layout: StridedLayout | MemoryFormat, shape: Sequence[int] | None = None
+) -> Description:
+    """Say what each stride means."""
+    if isinstance(layout, MemoryFormat):
+        rank = {"channels_last": 4, "channels_last_3d": 5}.get(layout.name, 2)
+        kind, words = "memory format of PyTorch", f"{layout} of an array"
+    else:
+        rank, kind, words = len(layout.strides), "strided layout", "strides times coordinates"
+        shape = known(layout.shape) if shape is None and layout.shape is not None else shape
+    dims = dimensions((None,) * rank if shape is None else tuple(shape))
+    sizes = sizes_in(dims)
+    # Without sizes, larger strides are taken to leave room for the smaller ones.
+    nested = layout if shape is not None else _with_room(layout)
+    axes = memory_axes(nested.recipe(sizes), dims)
+    strides = layout.strides(sizes) if isinstance(layout, MemoryFormat) else layout.strides
+    parts = [Part(str(n), _meaning(n, dim.name)) for n, dim in zip(strides, dims, strict=True)]
+    if isinstance(layout, StridedLayout) and layout.offset != 0:
+        parts.append(Part(f"offset: {layout.offset}", "elements before the first one"))
+    return Description(str(layout), kind, words, dims, tuple(parts), axes)
+
+
+def _with_room(layout: StridedLayout | MemoryFormat) -> StridedLayout | MemoryFormat:
+    """The layout with names for strides above 1, if no two dimensions share a stride."""
+    if isinstance(layout, MemoryFormat) or len({*layout.strides}) < len(layout.strides):
+        return layout
+    names = (f"S{k}" for k in range(len(layout.strides)))
+    pairs = zip(layout.strides, names, strict=True)
+    return replace(layout, strides=tuple(1 if n == 1 else SizeExpr.named(x) for n, x in pairs))
+
+
+def _meaning(stride: object, dim: str) -> str:
+    if stride == 0:
+        return f"all along {dim} share their elements"
+    if isinstance(stride, int) and stride < 0:
+        return f"elements back from one {dim} to the next"
+    return f"{'element' if stride == 1 else 'elements'} from one {dim} to the next"
