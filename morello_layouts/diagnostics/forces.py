@@ -13,6 +13,7 @@ from typing import ClassVar, Final
 
 from morello_layouts.hlo import HloComputation, HloInstruction, HloMetadata, HloModule
 from morello_layouts.hlo.module import number_of
+from morello_layouts.lazy import importing
 from morello_layouts.limits import FORCE_STEPS, ORIGIN_STEPS
 from morello_layouts.notations.xla import XlaShape
 
@@ -224,7 +225,8 @@ class Neighbours:
 
 def _is_free(instruction: HloInstruction) -> bool:
     """Whether an instruction is elementwise: it takes any layout that all its arrays have."""
-    from morello_layouts.indexing.operations import ELEMENTWISE
+    with importing:
+        from morello_layouts.indexing.operations import ELEMENTWISE
 
     opcode = instruction.opcode
     if opcode == "broadcast":

@@ -78,12 +78,8 @@ def test_no_module_is_imported_late_without_the_lock() -> None:
     assert found == [], "import it inside of `with importing:`, from morello_layouts.lazy"
 
 
-PAIRS = [
-    ("is_bijective('f32[M,N]{1,0:T(8,3)}')", "agree('[0, 1, 0 p(4)]', '[0, 1]', (16, 8))"),
-    ("agree('[0, 1, 0 p(4)]', '[0, 1]', (16, 8))", "verify('f32[M,N]{1,0:T(8,3)}')"),
-]
-
-
-@pytest.mark.parametrize("pair", PAIRS)
-def test_two_threads_may_ask_first(pair: tuple[str, str]) -> None:
-    assert cold_starts.failure(*pair) is None
+def test_two_threads_may_ask_first() -> None:
+    """About half of the starts of this pair failed; cold_starts.py asks all pairs."""
+    pair = "is_bijective('f32[M,N]{1,0:T(8,3)}')", "agree('[0, 1, 0 p(4)]', '[0, 1]', (16, 8))"
+    for _ in range(5):
+        assert cold_starts.failure(*pair) is None
