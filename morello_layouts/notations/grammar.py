@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Final, NoReturn, TypeAlias, TypeVar
+from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 
 from morello_layouts.checks import LARGEST
 from morello_layouts.description import listed
@@ -185,6 +185,40 @@ class Source:
             position=position,
             reached=position,
         )
+
+
+class Defining(Source):
+    """A text of MLIR that gives names to attributes, its aliases, before it uses them."""
+
+    def __init__(self, text: str, syntax: Syntax) -> None:
+        super().__init__(text, syntax, LINE_COMMENTS)
+        self.aliases: dict[str, Any] = {}
+
+    def error(self, what: str, fix: str, position: int, why: str = "") -> ParseError:
+        """Return an error; what comes after it may be wrong, too."""
+        return ParseError(what, why, fix, text=self.text, position=position, reached=self.at)
+
+    def definitions(self, alias: Terminal, read: Callable[[], T]) -> T | None:
+        """Read definitions such as ``#map = …``; return the last one's value."""
+        found = None
+        while name := self.take(alias):
+            if name in self.aliases:
+                raise self.error(f"{name} is defined twice", "rename one", name.start)
+            self.need("=")
+            found = self.aliases[str(name)] = read()
+        return found
+
+    def defined(self, alias: Token, example: str) -> Any:
+        """Return what a name stands for."""
+        if alias not in self.aliases:
+            fix = f"define it before: {alias} = {example}"
+            raise self.error(f"{alias} is not defined", fix, alias.start)
+        return self.aliases[alias]
+
+    def no_type(self, what: str, example: str) -> ParseError:
+        """Return the error of several definitions after which no type comes."""
+        fix = f"write for example {example}"
+        return self.error(f"expected a type after the {what}", fix, len(self.text.rstrip()))
 
 
 def _refuse_long(text: str, syntax: Syntax) -> None:

@@ -142,9 +142,9 @@ NOTATIONS: Final = (
         re.compile(
             r"\s*(!|-|\{\s*(register|lane|warp|block|offset)\b|(?=[#t])[\s\S]*#(ttg|triton_gpu)\.)"
         ),
-        "triton.reader:parse_triton",
+        "triton.text:parse_triton",
         "triton:TritonLayout",
-        "triton.words:describe",
+        "triton.text:describe",
         "tensor<32x16xf32, #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], "
         "warpsPerCTA = [4, 1], order = [1, 0]}>>",
     ),

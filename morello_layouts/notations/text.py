@@ -103,7 +103,7 @@ class Rule(NamedTuple):
         word: of a rule of one token the token, and its value's function: many are read quickly.
     """
 
-    read: Callable[[Source, Note | None, bool], Any]
+    read: Callable[[Any, Note | None, bool], Any]
     write: Callable[[Any], str] = str
     word: tuple[Terminal | str, Value | None] | None = None
 

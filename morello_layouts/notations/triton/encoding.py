@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from operator import mod
 from typing import Any, Final, TypeAlias
@@ -11,6 +10,7 @@ from typing import Any, Final, TypeAlias
 from morello_layouts.checks import Part, as_int, as_permutation, shown
 from morello_layouts.description import listed
 from morello_layouts.errors import LayoutError
+from morello_layouts.fields import checked, frozen
 from morello_layouts.plain import Displayed
 
 # The fields of each kind with their types; a field with ? may be absent.
@@ -48,33 +48,31 @@ Field: TypeAlias = tuple[str, Any]
 Rule: TypeAlias = tuple[Callable[["Encoding"], bool], str, str]
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+def _known(given: Any, _: str, part: Part) -> str:
+    if given in KINDS:
+        return str(given)
+    raise LayoutError(
+        f"{shown(given)} is not an encoding that is known here",
+        f"the encodings are {listed([*KINDS])}",
+        "write one of them, or the bases of its linear layout",
+        part=part,
+    )
+
+
+@frozen
 class Encoding(Displayed):
     """An encoding: how the elements of a tensor are given to registers and lanes, or to memory.
-
-    Attributes:
-        kind: such as ``blocked``.
-        fields: pairs (name, value). A value is an int, a bool, an encoding, or a tuple of ints, of
-            bases, of (interval, padding), or of (name, bases) for the warps of ``amd_wmma``.
-
-    Raises:
-        LayoutError: if a field is missing, unknown, or does not fit the others.
 
     >>> print(Encoding("shared_linear", (("offset", ((0, 1), (1, 1))),)))
     #ttg.shared_linear<{offset = [[0, 1], [1, 1]]}>
     """
 
-    kind: str
+    kind: str = checked(_known)  #: such as ``blocked``.
+    #: pairs (name, value). A value is an int, a bool, an encoding, or a tuple of ints, of bases, of
+    #: (interval, padding), or of (name, bases) for the warps of ``amd_wmma``.
     fields: tuple[Field, ...]
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise LayoutError(
-                f"{shown(self.kind)} is not an encoding that is known here",
-                f"the encodings are {listed([*KINDS])}",
-                "write one of them, or the bases of its linear layout",
-                part=("kind",),
-            )
         types = {name.rstrip("?"): each for name, each in KINDS[self.kind].items()}
         for name, value in self.fields:
             if name not in types:
@@ -83,16 +81,16 @@ class Encoding(Displayed):
                     f"{self.kind} has no field {name}",
                     f"its fields are {listed([*types])}",
                     f"write {near[0]}" if near else "leave it out",
-                    part=(name,),
+                    part=("fields", name),
                 )
-            _CHECKS[types[name]](value, name)
+            _CHECKS[types[name]](value, name, ("fields", name))
         names = [name for name, _ in self.fields]
         for name in KINDS[self.kind]:
             if not name.endswith("?") and name not in names:
                 raise _wrong(self.kind, f"a field {name}", "none", (), f"add {name} = …")
         for name in names:
             if names.count(name) > 1:
-                raise _wrong(name, "one value", "two", (name,), "leave one out")
+                raise _wrong(name, "one value", "two", ("fields", name), "leave one out")
         self._require_fit()
 
     def _require_fit(self) -> None:
@@ -101,22 +99,23 @@ class Encoding(Displayed):
         types = {name.rstrip("?"): each for name, each in KINDS[self.kind].items()}
         for name, value in self.fields:
             kind, own = types[name], len(value) if isinstance(value, tuple) else 0
+            part = ("fields", name)
             if kind == "order":
-                as_permutation(value, name, rank, part=(name,))
+                as_permutation(value, name, rank, part=part)
             vectors = value if kind == "bases" else ()
             if kind == "warps":
-                vectors = [vector for _, part in value for vector in part]
+                vectors = [vector for _, bases in value for vector in bases]
             for k, vector in enumerate(vectors):
                 if len(vector) != (rank or len(vector)):
                     got = f"{len(vector)} numbers"
-                    raise _wrong(name, f"{rank} numbers in a basis", got, (name, k), _ONE_EACH)
+                    raise _wrong(name, f"{rank} numbers in a basis", got, (*part, k), _ONE_EACH)
             is_instruction = name == "instrShape"
             if kind == "sizes" and own != rank and not is_instruction:
-                raise _wrong(name, f"{rank} sizes", str(own), (name,), _ONE_EACH)
-        for rule, part, expected in (*_RULES.get(self.kind, ()), *_CLUSTER_RULES):
+                raise _wrong(name, f"{rank} sizes", str(own), part, _ONE_EACH)
+        for rule, name, expected in (*_RULES.get(self.kind, ()), *_CLUSTER_RULES):
             if not rule(self):
-                got = _text(self.get(part, None), part) if part in self else "nothing"
-                raise _wrong(part, expected, got, (part,), _AS_PRINTED)
+                got = _text(self.get(name, None), name) if name in self else "nothing"
+                raise _wrong(name, expected, got, ("fields", name), _AS_PRINTED)
 
     @property
     def rank(self) -> int | None:
@@ -196,80 +195,75 @@ def _text(value: Any, name: str = "") -> str:
 # ---- the types of fields
 
 
-def _check_number(value: Any, name: str) -> None:
-    as_int(value, name, part=(name,))
+Check: TypeAlias = Callable[[Any, str, Part], object]
 
 
-def _check_power(value: Any, name: str, part: Part = ()) -> None:
+def _number(value: Any, name: str, part: Part) -> None:
+    as_int(value, name, part=part)
+
+
+def _power(value: Any, name: str, part: Part) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or value.bit_count() != 1 or value < 1:
         what = f"{name}: expected a power of two, got {_text(value)}"
         why = "Triton's layouts choose bits of coordinates"
-        raise LayoutError(what, why, "write 1, 2, 4 and so on", part=part or (name,))
+        raise LayoutError(what, why, "write 1, 2, 4 and so on", part=part)
 
 
-def _check_flag(value: Any, name: str) -> None:
+def _flag(value: Any, name: str, part: Part) -> None:
     if not isinstance(value, bool):
-        raise _wrong(name, "true or false", _text(value), (name,), "write true or false")
+        raise _wrong(name, "true or false", _text(value), part, "write true or false")
 
 
-def _check_list(value: Any, name: str, part: Part = ()) -> None:
-    if not isinstance(value, tuple):
-        raise _wrong(name, "a list", _text(value), part or (name,), "write a list in brackets")
+def _list(item: Check) -> Check:
+    def check(value: Any, name: str, part: Part) -> None:
+        if not isinstance(value, tuple):
+            raise _wrong(name, "a list", _text(value), part, "write a list in brackets")
+        for k, each in enumerate(value):
+            item(each, name, (*part, k))
+
+    return check
 
 
-def _check_sizes(value: Any, name: str) -> None:
-    _check_list(value, name)
-    for k, size in enumerate(value):
-        _check_power(size, name, (name, k))
+def _order(value: Any, name: str, part: Part) -> None:
+    _numbers(value, name, part)
+    as_permutation(value, name, part=part)
 
 
-def _check_order(value: Any, name: str) -> None:
-    _check_list(value, name)
-    as_permutation(value, name, part=(name,))
-
-
-def _check_bases(value: Any, name: str) -> None:
-    _check_list(value, name)
-    for k, vector in enumerate(value):
-        _check_list(vector, name, (name, k))
-        for number in vector:
-            as_int(number, name, part=(name, k))
-
-
-def _check_warps(value: Any, name: str) -> None:
-    _check_list(value, name)
-    for pair in value:
+def _warps(value: Any, name: str, part: Part) -> None:
+    for pair in value if isinstance(value, tuple) else (value,):
         if not isinstance(pair, tuple) or pair[0] not in ("register", "warp"):
             fix = "write {register = [[0, 1]], warp = [[1, 0]]}"
-            raise _wrong(name, "bases of register and warp", _text(value), (name,), fix)
-        _check_bases(pair[1], name)
+            raise _wrong(name, "bases of register and warp", _text(value), part, fix)
+        _bases(pair[1], name, part)
 
 
-def _check_paddings(value: Any, name: str) -> None:
+def _paddings(value: Any, _: str, part: Part) -> None:
     for k, (interval, padding) in enumerate(value):
-        _check_power(interval, "an interval", (name, k))
-        _check_power(padding, "a padding", (name, k))
+        _power(interval, "an interval", (*part, k))
+        _power(padding, "a padding", (*part, k))
     if len(dict(value)) < len(value) or not value:
         got = "one twice" if value else "none"
-        raise _wrong("intervals", "different ones", got, (name,), "write for example [64:+4]")
+        raise _wrong("intervals", "different ones", got, part, "write for example [64:+4]")
 
 
-def _check_encoding(value: Any, name: str) -> None:
+def _registers(value: Any, name: str, part: Part) -> None:
     if not isinstance(value, Encoding) or value.is_memory:
         fix = "write for example #ttg.blocked<…>"
-        raise _wrong(name, "an encoding of registers", _text(value), (name,), fix)
+        raise _wrong(name, "an encoding of registers", _text(value), part, fix)
 
 
-_CHECKS: Final[Mapping[str, Callable[[Any, str], None]]] = {
-    "number": _check_number,
-    "power": _check_power,
-    "flag": _check_flag,
-    "sizes": _check_sizes,
-    "order": _check_order,
-    "bases": _check_bases,
-    "warps": _check_warps,
-    "paddings": _check_paddings,
-    "encoding": _check_encoding,
+_numbers: Final = _list(_number)
+_bases: Final = _list(_numbers)
+_CHECKS: Final[Mapping[str, Check]] = {
+    "number": _number,
+    "power": _power,
+    "flag": _flag,
+    "sizes": _list(_power),
+    "order": _order,
+    "bases": _bases,
+    "warps": _warps,
+    "paddings": _paddings,
+    "encoding": _registers,
 }
 
 

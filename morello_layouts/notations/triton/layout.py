@@ -7,7 +7,6 @@ to coordinates; a recipe maps coordinates to places, the first one if there are 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache, reduce
 from operator import xor
 
@@ -15,6 +14,7 @@ from morello_layouts.checks import require_rank
 from morello_layouts.errors import ShapeError
 from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.sizes import Int
+from morello_layouts.fields import frozen
 from morello_layouts.layout import ElementType, Layout
 from morello_layouts.notations.mlir import types
 from morello_layouts.notations.triton.document import place
@@ -25,18 +25,12 @@ from morello_layouts.recipe.bases import MEMORY, places_of_bases
 from morello_layouts.recipe.binary import bits_of, transposed
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class TritonLayout(Layout):
     """An encoding of Triton, with the shape of its tensor if its text gives one.
 
     The axes of a layout of registers are ``block``, if there are several blocks, ``warp``, ``lane``
     and ``register``. Offsets in shared memory are in elements.
-
-    Attributes:
-        encoding: the kind and its fields.
-        shape: the sizes of the tensor, all of them powers of two; None if they are given beside it.
-        element_type: of the tensor; empty without a type.
-        after: what follows the encoding in the type, such as ``#ttg.shared_memory``.
 
     >>> from morello_layouts import parse
     >>> layout = parse("#ttg.linear<{register = [[0, 1]], lane = [[0, 2], [1, 0]], warp = []}>")
@@ -44,10 +38,11 @@ class TritonLayout(Layout):
     [2,4] → split [2,2,2] → merge [1,4,2] (warp, lane, register)
     """
 
-    encoding: Encoding
+    encoding: Encoding  #: the kind and its fields.
+    #: sizes of the tensor in elements, powers of two; None if they are given beside it.
     shape: tuple[int, ...] | None = None
-    element_type: str = ""
-    after: tuple[str, ...] = ()
+    element_type: str = ""  #: MLIR's name of it; empty without a type.
+    after: tuple[str, ...] = ()  #: what follows the encoding, such as ``#ttg.shared_memory``.
 
     def __post_init__(self) -> None:
         if self.shape is not None:
@@ -71,7 +66,6 @@ class TritonLayout(Layout):
         return _bases(self.encoding, _powers(shape))
 
     def recipe(self, shape: Sequence[Int], /) -> Recipe:
-        """Return the layout at a shape as split, replicate, xor, transpose and merge steps."""
         self.bases(shape)  # checks the shape
         return _recipe(self.encoding, known(tuple(shape)))
 
@@ -81,20 +75,15 @@ class TritonLayout(Layout):
         paddings = self.encoding.numbers("paddings")
         return sum((offset // interval * padding for interval, padding in paddings), offset)
 
-    def by_document(
-        self, coordinate: Sequence[int], shape: Sequence[int], /
-    ) -> tuple[int, int] | None:
-        """Return the lowest place of an element and the number of places."""
+    def by_document(self, coordinate: Sequence[int], shape: Sequence[int], /) -> tuple[int, int]:
         return place(self.encoding, coordinate, shape)
 
     @property
     def sizes(self) -> tuple[Int | None, ...] | None:
-        """The shape, if the text gives one."""
         return self.shape
 
     @property
     def element(self) -> ElementType | None:
-        """The element type of the text's type."""
         if not self.element_type:
             return None
         return ElementType(self.element_type, _element_bits(self.element_type))
@@ -196,6 +185,6 @@ def _xor_of_bits(at: Sequence[AffineExpr], shape: tuple[int, ...], bases: Bases)
 def _digit(
     at: Sequence[AffineExpr], shape: tuple[int, ...], dim: int, low: int, count: int
 ) -> AffineExpr:
-    """So many bits of a coordinate from a low one on."""
+    """Return ``count`` bits of a coordinate, from bit ``low`` on."""
     digit = at[dim] // (1 << low)
     return digit if shape[dim] == 1 << (low + count) else digit % (1 << count)

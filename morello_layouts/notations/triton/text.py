@@ -1,0 +1,332 @@
+"""Triton's text: encodings as MLIR prints them, types that have one, linear layouts in lines.
+
+And the same in words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from morello_layouts.description import Description, Part, dimensions, listed, memory_axes
+from morello_layouts.errors import LayoutError
+from morello_layouts.limits import MAP_TEXT
+from morello_layouts.notations.grammar import INT, NAME, Defining, Syntax, Terminal, Token, integer
+from morello_layouts.notations.text import NUMBER, Note, Rule, field, made, many, row, word
+from morello_layouts.notations.triton.encoding import Encoding
+from morello_layouts.notations.triton.layout import TritonLayout
+
+_SYNTAX: Final = Syntax(
+    form="an encoding has a kind and fields; a tensor's type has sizes, an element type, encoding",
+    example="write for example #ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, "
+    "order = [1, 0]}>",
+    longest=MAP_TEXT,
+)
+
+_TYPE: Final = Terminal("a type", r"tensor\b|!(ttg|triton_gpu|tt)\.memdesc\b")
+_DIM: Final = Terminal("a size and 'x'", "[0-9]+x")
+_ELEMENT: Final = Terminal("an element type", "[A-Za-z][A-Za-z0-9]*")
+_EXTRA: Final = Terminal(
+    "a memory space", r"#(ttg|triton_gpu)\.shared_memory|mutable|[0-9]+(x[0-9]+)*"
+)
+_KIND: Final = Terminal("an encoding", r"#(ttg|triton_gpu)\.[A-Za-z_0-9]+")
+_ALIAS: Final = Terminal("an alias", "#[A-Za-z_][A-Za-z0-9_$]*(?![A-Za-z0-9_$.])")
+_FLAG: Final = Terminal("true or false", r"(true|false)\b")
+# LinearLayout::toString writes "- lane=1 -> (0, 2)", "lane=2 -> (0, 4)" and so on.
+_ONE: Final = Terminal("'is a size 1 dimension'", r"is\s+a\s+size\s+1\s+dimension")
+_AXIS: Final = Terminal("a name", r"(?!where\b)[A-Za-z_][A-Za-z0-9_]*")
+_WHERE: Final = Terminal("'where out dims are:'", r"where\s+out\s+dims\s+are\s*:")
+
+_HOPPER: Final = {"hasLeadingOffset", "vec", "perPhase", "maxPhase", "order"}
+
+# What older versions called an encoding or a field.
+_OLD_KINDS: Final = {"shared": "swizzled_shared", "mma": "nvidia_mma", "mfma": "amd_mfma"}
+_OLD_FIELDS: Final = {
+    ("amd_mfma", "versionMajor"): "version",
+    ("amd_mfma", "versionMinor"): "",
+    ("amd_wmma", "isTransposed"): "isTranspose",
+    ("amd_mfma", "isTranspose"): "isTransposed",
+    ("padded_shared", "intervals"): "paddings",
+}
+
+
+def parse_triton(text: str) -> TritonLayout:
+    """Parse an encoding of Triton, or a type with one."""
+    source = Defining(text, _SYNTAX)
+    encoding: Any = source.definitions(_ALIAS, lambda: _ENCODING.read(source, None, True))
+    start = source.take(_KIND, _TYPE, "{", "-", NAME)
+    if start is None:
+        source.end()
+        if len(source.aliases) != 1:
+            raise source.no_type("encodings", "tensor<32x32xf16, #blocked>")
+        return TritonLayout(encoding)
+    if start not in ("{", "-"):
+        source.move(start.start)
+    found = _FIRST.get(start.kind, _LINES).read(source, None, True)
+    source.end()
+    return found if isinstance(found, TritonLayout) else TritonLayout(found)
+
+
+# ---- encodings
+
+
+def _kind_and_fields(source: Defining, note: Note | None, _: bool) -> tuple[str, Any]:
+    """Read an encoding; its kind and fields have the names of Triton 3.9."""
+    token = source.need(_KIND)
+    kind = token.partition(".")[2]
+    kind = _OLD_KINDS.get(kind, kind)
+    fields: list[tuple[str, Any]] = []
+    source.need("<")
+    if source.take("["):
+        part = note and note.part("paddings")
+        if part:
+            part.mark(token.start + len(token))
+        fields.append(("paddings", _PADDINGS.read(source, part, True)))
+    source.need("{")
+    fields += source.series(lambda: _field(source, note, kind), "}")
+    while source.take(","):
+        fields.append(_field(source, note, kind))
+    source.need(">")
+    return _modern(kind, [(name, value) for name, value in fields if name])
+
+
+def _modern(kind: str, fields: list[tuple[str, Any]]) -> tuple[str, tuple[tuple[str, Any], ...]]:
+    """Fields as triton 3.9 has them: a leading offset made a shared encoding Hopper's."""
+    given = dict(fields)
+    if kind != "swizzled_shared" or not {*given} >= _HOPPER:
+        return kind, tuple(fields)
+    if not given.pop("hasLeadingOffset"):
+        return kind, tuple(given.items())
+    vec, most, order = given.pop("vec"), given.pop("maxPhase"), given.pop("order")
+    given.pop("perPhase")
+    own = {"swizzlingByteWidth": 16 * most, "transposed": order[0] == 0}
+    return "nvmma_shared", tuple({**own, "elementBitWidth": 128 // vec, **given}.items())
+
+
+def _field(source: Defining, note: Note | None, kind: str = "") -> tuple[str, Any]:
+    name = source.need(NAME)
+    source.need("=")
+    key = _OLD_FIELDS.get((kind, str(name)), str(name))
+    part = note and note.part(key)
+    if part:
+        part.places[part.path] = name.start  # of a field that is given twice, the second
+    return key, _value(source, part, True)
+
+
+def _value(source: Defining, note: Note | None, _: bool) -> Any:
+    """Read the value of a field; a list is marked behind its bracket."""
+    token = source.need(INT, _FLAG, NAME, _KIND, _ALIAS, "[", "{")
+    if note:
+        note.mark(source.at if token == "[" else token.start)
+    if token.kind is INT:
+        return integer(token, source.text)
+    if token.kind is _FLAG:
+        return token == "true"
+    if token == "[":
+        return _VALUES.read(source, note, True)
+    if token == "{":
+        return tuple(source.series(lambda: _field(source, None), "}"))
+    return _encoding(source, token)
+
+
+def _encoding(source: Defining, token: Token) -> Encoding:
+    """Return the encoding that begins with a token, or is named by it."""
+    found: Encoding
+    if token.kind is _KIND:
+        source.move(token.start)
+        found = _ENCODING.read(source, None, True)
+    elif token.kind is _ALIAS:
+        found = source.defined(token, "#ttg.blocked<…>")
+    else:
+        raise source.error(f"an unexpected {token}", "write a number", token.start)
+    return found
+
+
+_VALUES: Final = many(Rule(_value), ",", "]")
+_PADDING: Final = made(
+    lambda interval, padding: (interval, padding),
+    field("interval", NUMBER),
+    ":",
+    "+",
+    field("padding", NUMBER),
+)
+_PADDINGS: Final = many(_PADDING, ",", "]")
+_ENCODING: Final = made(lambda fields: Encoding(*fields), field("fields", Rule(_kind_and_fields)))
+
+
+# ---- types
+
+
+def _element(source: Defining, note: Note | None, _: bool) -> str:
+    name = source.need(_ELEMENT, "!tt.ptr")
+    if note:
+        note.mark(name.start)
+    if name.kind is _ELEMENT:
+        return str(name)
+    source.need("<")
+    pointed = [source.need(_ELEMENT)]
+    if source.take(","):
+        pointed.append(source.need(INT))
+    source.need(">")
+    return f"{name}<{', '.join(pointed)}>"
+
+
+def _typed(kind: str, layout: TritonLayout) -> TritonLayout:
+    encoding = layout.encoding
+    if encoding.is_memory == (kind == "tensor"):
+        what = f"a {kind} has no encoding {encoding.kind}"
+        why = "a tensor lies in registers, a memdesc in shared memory"
+        fix = f"write {'!ttg.memdesc' if encoding.is_memory else 'tensor'}"
+        raise LayoutError(what, why, fix)
+    return layout
+
+
+_TYPED: Final = made(
+    _typed,
+    field("kind", word(_TYPE)),
+    "<",
+    field(
+        "layout",
+        made(
+            TritonLayout,
+            field(
+                "shape", many(word(_DIM, lambda n, text: integer(n[:-1], text, n.start)), least=1)
+            ),
+            field("element_type", Rule(_element)),
+            ",",
+            field(
+                "encoding", Rule(lambda source, *_: _encoding(source, source.need(_KIND, _ALIAS)))
+            ),
+            field("after", many(row(",", word(_EXTRA)))),
+            ">",
+        ),
+    ),
+)
+
+
+# ---- linear layouts
+
+
+def _linear(fields: dict[str, Any], shape: tuple[int, ...] | None = None) -> TritonLayout:
+    kind = "shared_linear" if "offset" in fields else "linear"
+    if kind == "linear":
+        fields = {**dict.fromkeys(("register", "lane", "warp"), ()), **fields}
+    return TritonLayout(Encoding(kind, tuple(fields.items())), shape)
+
+
+def _bases(source: Defining, note: Note | None, _: bool) -> dict[str, Any]:
+    return dict(source.series(lambda: _field(source, note), "}"))
+
+
+def _lines(source: Defining, note: Note | None, _: bool) -> dict[str, Any]:
+    """Read the bases of each axis in the order of its bits, behind the first line's dash."""
+    fields: dict[str, Any] = {}
+    token: Token | None = None
+    while not fields or token:
+        name = source.need(NAME) if token in (None, "-") else token
+        found = fields.setdefault(str(name), ())
+        if note:
+            note.part(name).mark(name.start)
+            note.part(name).part(len(found)).mark(name.start)
+        if token not in (None, "-") or not source.take(_ONE):
+            fields[str(name)] = (*found, _basis(source, name, 1 << len(found)))
+        token = source.take("-", _AXIS)
+    return fields
+
+
+def _basis(source: Defining, name: Token, bit: int) -> Any:
+    """Read the basis of a bit behind the name of its axis."""
+    source.need("=")
+    number = source.need(INT)
+    source.need("->")
+    source.need("(")
+    vector = _VECTOR.read(source, None, True)
+    if integer(number, source.text) != bit:
+        what = f"{name}: expected {bit}, got {number}"
+        why = "each line has the next bit of its axis"
+        raise source.error(what, "write the lines in order", number.start, why)
+    return vector
+
+
+_VECTOR: Final = many(NUMBER, ",", ")", least=1)
+_SIZE: Final = row(NAME, "(", "size", NUMBER, ")")
+_LINES: Final = made(
+    _linear,
+    field("fields", Rule(_lines)),
+    field("shape", _WHERE, "[", many(_SIZE, ",", "]", least=1), default=None),
+)
+_FIRST: Final = {_KIND: _ENCODING, _TYPE: _TYPED, "{": made(_linear, field("fields", Rule(_bases)))}
+
+
+# ---- words
+
+
+_KINDS: Final = {
+    "blocked": "each thread holds a block",
+    "slice": "what another layout has along all dimensions but one",
+    "dot_op": "an operand of a dot",
+    "nvidia_mma": "the result of NVIDIA's tensor cores",
+    "amd_mfma": "the result of AMD's matrix cores, 64 lanes",
+    "amd_wmma": "the result of AMD's matrix cores, 32 lanes",
+    "linear": "registers and lanes by their bases",
+    "swizzled_shared": "shared memory, rows xored with their phase",
+    "amd_rotating_shared": "shared memory, rows xored with their phase and block",
+    "nvmma_shared": "shared memory as TMA and wgmma read it",
+    "padded_shared": "shared memory with gaps",
+    "shared_linear": "shared memory by its bases",
+}
+_FIELDS: Final = {
+    "sizePerThread": "the block of each thread",
+    "threadsPerWarp": "threads of a warp along each dimension",
+    "warpsPerCTA": "warps of a block along each dimension",
+    "order": "dimensions, the fastest first",
+    "CGALayout": "which part of the tensor each block of the cluster has",
+    "CTAsPerCGA": "blocks of the cluster along each dimension",
+    "CTASplitNum": "parts of the tensor along each dimension",
+    "CTAOrder": "order of the blocks, the fastest first",
+    "dim": "the dimension that is left out",
+    "parent": "the layout of the whole",
+    "opIdx": "which operand: 0 is rows by k, 1 is k by columns",
+    "kWidth": "neighbours along k that a lane holds",
+    "versionMajor": "2 for mma.sync, 3 for Hopper's wgmma",
+    "version": "the generation of the matrix cores",
+    "instrShape": "what one instruction computes",
+    "isTransposed": "whether lanes lie along columns",
+    "isTranspose": "whether lanes lie along columns",
+    "tilesPerWarp": "tiles that a warp repeats along each dimension",
+    "elementBitWidth": "bits of an element",
+    "ctaLayout": "how tiles are arranged over registers and warps",
+    "register": "coordinate of the element at each bit of the register",
+    "lane": "coordinate at each bit of the lane",
+    "warp": "coordinate at each bit of the warp",
+    "block": "coordinate at each bit of the block",
+    "offset": "coordinate at each bit of the offset",
+    "vec": "elements that stay together",
+    "perPhase": "rows of one phase",
+    "maxPhase": "phases, then again the first one",
+    "swizzlingByteWidth": "bytes of a row in which chunks of 16 are xored with the row; 0 for none",
+    "transposed": "whether the first dimension is the fastest",
+    "fp4Padded": "whether 8 of 16 bytes are gaps",
+    "paddings": "after so many elements so many are left out",
+}
+
+
+def describe(layout: TritonLayout, shape: Sequence[int] | None = None) -> Description:
+    """Say what each field of an encoding means."""
+    sizes = shape or layout.shape
+    dims = dimensions(sizes or (None,) * (layout.encoding.rank or 2))
+    axes = memory_axes(layout.recipe(sizes), dims) if sizes else ()
+    parts = [*_fields(layout.encoding)]
+    if layout.shape is not None:
+        names = listed([dim.name for dim in dims])
+        parts.insert(0, Part("x".join(map(str, layout.shape)), f"sizes of {names}"))
+    kind = "Triton shared memory" if layout.encoding.is_memory else "Triton registers"
+    headline = _KINDS[layout.encoding.kind]
+    return Description(str(layout), kind, headline, dims, tuple(parts), axes)
+
+
+def _fields(encoding: Encoding) -> Iterator[Part]:
+    yield Part(encoding.kind, _KINDS[encoding.kind])
+    for name, text in encoding.texts:
+        if name in _FIELDS:
+            yield Part(text, _FIELDS[name])
