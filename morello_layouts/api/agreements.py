@@ -55,14 +55,14 @@ def agree(
     Args:
         producer: the layout in which an array is written.
         consumer: the layout in which it is read.
-        shape: the sizes, for a layout whose text carries none. Without it, such a layout takes the
-            shape of the other one. Arrays of different shapes are compared on the elements that
+        shape: the sizes, for a layout whose text carries none. Without them, such a layout takes
+            the shape of the other one. Arrays of different shapes are compared on the elements that
             both have.
         assuming: facts about symbolic sizes, as for ``index_map``.
-        reads: what the consumer reads: its ``"elements"``, or its whole ``"buffer"``, padding too.
+        reads: what the consumer reads: its elements, or its whole buffer, padding too.
         writes: what the producer writes, likewise.
-        producer_bytes: the bytes that are allocated for the producer's buffer, also an expression
-            of sizes; by default as many as its layout spans.
+        producer_bytes: the bytes that are allocated for the producer's buffer, a number or an
+            expression of sizes such as M*ceil(K/32); by default as many as its layout spans.
         consumer_bytes: the same for the consumer's buffer.
 
     Bytes are counted in elements of the type that a layout names; without one an element is a byte.

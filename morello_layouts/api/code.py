@@ -102,7 +102,7 @@ def code(
         asserts: let the function check its arguments.
         name: the function's name.
         notation: the notation of a layout's text, as for ``parse``.
-        names: names of a layout's coordinates, as for ``index_map``.
+        names: names of a layout's coordinates, in place of d0, d1, …, as for ``index_map``.
 
     Raises:
         LayoutError: if there is no such target, a name is not one in it, or the layout or

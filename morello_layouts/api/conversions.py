@@ -78,9 +78,10 @@ def convert(
     layout for all that its packs divide.
 
     Args:
-        layout: text in any notation, a layout, or an index map.
+        layout: text in any notation; or a layout, or an index map.
         to: the notation's name.
-        shape: the sizes, if the layout does not carry them: numbers, names or SymPy expressions.
+        shape: the sizes, if the layout does not carry them: numbers, or names; or SymPy
+            expressions.
         element_type: the notation's name of an element type; if given, the result is an XLA shape
             or a memref, or a swizzle of CuTe acts on bytes.
         assuming: assumptions about symbolic sizes, as for ``index_map``.

@@ -63,10 +63,10 @@ def bank_conflicts(
             before it stores. A Python function takes a lane's number, from 0 to 31, to the
             coordinate of its first element, or to None if the lane takes no part.
         shape: the sizes, for a layout that carries none.
-        bits: bits of an element; by default those of the layout's element type.
+        bits: bits of an element, by default those of the layout's element type.
         vector: elements of a lane, for a function.
-        at: the coordinate at which the access begins; by default an access that has a name begins
-            at every place in turn, as a loop over the tile does, and a function at the origin.
+        at: the coordinate at which the access begins, by default every place in turn, as a loop
+            over the tile does. A function begins at the origin.
         assuming: assumptions about symbolic sizes, as for ``index_map``.
         notation: the notation of a text, as for ``parse``.
 
@@ -315,14 +315,14 @@ def register_relayout(
 
 
 def fragments(beginning: str = "") -> tuple[str, ...]:
-    """Return the texts of known fragments: each instruction with each of its operands.
+    """List the operands of instructions whose names begin so: each is the text of a layout.
 
     They are instructions of NVIDIA by their names in PTX and in CuTe, AMD's MFMA and WMMA, and
     Intel's AMX. :func:`parse` reads each text, and spellings of it in other cases, with modifiers
     such as ``.satfinite``.
 
     Args:
-        beginning: the first letters of the texts, in any case.
+        beginning: the first letters of the names, in any case.
 
     >>> fragments("SM80_16x8x16_F32F16")
     ('SM80_16x8x16_F32F16F16F32_TN A', 'SM80_16x8x16_F32F16F16F32_TN B', \

@@ -55,10 +55,10 @@ def index_map(
             symbolic coordinates.
         shape: the sizes; XLA shapes carry their own. A size may be a name or a SymPy expression:
             then it is symbolic, an unknown number of at least 1.
-        assuming: assumptions about symbolic sizes: ``"M % 8 == 0, N <= 128"``, a SymPy relation, a
-            range ``{"N": (1, 128)}``, or several of these. A Morello layout assumes by itself
-            that its packs divide their dimensions, and strides that a pitch has room for a row,
-            which ``"ld >= N"`` states.
+        assuming: assumptions about symbolic sizes, such as "M % 8 == 0, N <= 128". In Python also a
+            SymPy relation, a range ``{"N": (1, 128)}``, or several of these. A Morello layout
+            assumes by itself that its packs divide their dimensions, and strides that a pitch has
+            room for a row, which ``"ld >= N"`` states.
         notation: the notation of a text, as for :func:`~morello_layouts.parse`; by default the text
             tells.
         names: names of the coordinates, one for each dimension, as ``("y", "x")`` or ``"y, x"``;

@@ -47,16 +47,16 @@ def loops(
         order: ``"physical"`` for the order of the first map's buffer: the largest stride is
             outermost, and offsets ascend unless a digit of the buffer mixes coordinates; or the
             names of coordinates or loops, the outermost first.
-        of: the name of the map whose buffer gives the physical order.
+        of: the name of the map whose buffer gives the physical order: a or b, of two layouts.
         tile: the size of tiles of a coordinate, or several, the outer one first. The loops over
             tiles come before the others.
-        edges: how partial tiles are visited: ``"bounds"``, loops that end early; ``"guards"``, a
-            condition; or ``"peel"``, loops of their own, so that whole tiles have no checks.
+        edges: how partial tiles are visited: by loops that end early (bounds), under conditions
+            (guards), or in loops of their own (peel), so that whole tiles have no checks.
         names: the names of the coordinates, if the maps have none.
         over: for maps without names, the names of the coordinates of each.
-        body: what to do at an element: text with the offset of a map, ``{a}``, or a coordinate,
-            ``{i}``, in braces. By default, two maps with the same coordinates make a copy of the
-            first to the second.
+        body: what to do at an element: text with the offset of a map, {x} of one layout or {a} and
+            {b} of two, or a coordinate, {i}, in braces. By default, two maps with the same
+            coordinates make a copy of the first to the second.
 
     Raises:
         ShapeError: if coordinates of one name have different sizes.

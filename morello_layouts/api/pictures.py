@@ -39,30 +39,29 @@ def draw(
     notation: str | None = None,
     names: Sequence[str] | str | None = None,
 ) -> Picture:
-    """Return the picture of a layout: offsets, tiles, padding and the memory strip.
+    """Draw a layout, or two side by side: offsets, tiles, padding and the memory strip.
 
     Args:
-        layout: text, a layout, or an index map, of known sizes.
-        other: a second layout of the same array, drawn beside the first; elements that lie
+        layout: text in any notation; or a layout, or an index map, of known sizes.
+        other: a second layout of the same array, drawn beside the first. Elements that lie
             elsewhere in it are marked. A tuple or list of sizes is the shape.
         shape: the sizes, for a layout that carries none.
-        colour: ``"tile"``: one colour for each outermost tile; ``"word"``: one for each word;
-            ``"bank"``: one for each of the 32 banks of shared memory, where word k lies in bank
-            k mod 32; ``"row"``, ``"column"``; ``"offset"``: a scale from the first to the last; or
-            the name of an axis, such as ``"lane"``: one for each place along it. By default the
-            lane or the device if the layout has them, and else the tile.
+        colour: what a colour stands for: tile, offset, row, column, word, bank, or the name of an
+            axis, such as lane; by default the lane or the device if the layout has them, and else
+            the tile. A tile is an outermost one, ``"offset"`` a scale from the first to the last,
+            and of the 32 banks of shared memory bank k mod 32 has word k.
         word_bits: bits of a word.
-        element_bits: bits of an element; by default those of the layout's element type.
-        dots: coordinates of cells to mark with a dot.
-        boxes: coordinates of cells to mark with a box.
+        element_bits: bits of an element, by default those of the layout's element type.
+        dots: put a dot on the cell at this coordinate; several may be given.
+        boxes: put a box around the cell at this coordinate; several may be given.
         box_tiles: the level whose tiles get a box each, 1 for the outermost; 0 for none.
-        formula: whether to show the formula above the picture.
-        max_rows: rows shown of a slice, at least 5; by default all of up to 32x128 cells, and
-            about 20 of more.
-        max_columns: columns shown, as ``max_rows``.
-        max_slices: slices shown of an array of more than two dimensions.
-        max_slots: slots of the buffer that are shown whole; 0 for no memory strip.
-        at: numbers for symbolic sizes, as ``{"M": 16}``.
+        formula: show the formula above the picture.
+        max_rows: the most rows to show of a slice, at least 5; by default all of up to 32x128
+            cells, and about 20 of more.
+        max_columns: the most columns to show, likewise.
+        max_slices: the most slices to show of an array of more than two dimensions.
+        max_slots: show all slots of a buffer of at most so many, and 0 for no memory strip.
+        at: numbers for the symbolic sizes. In Python a mapping, ``{"M": 16}``.
         notation: the notation of each text, as for ``parse``.
         names: names of the coordinates, as for ``index_map``.
 

@@ -80,11 +80,11 @@ def is_injective(
     """Decide whether no two coordinates share an offset.
 
     Args:
-        layout: a layout, or the map of a formula.
-        shape: the sizes, if the layout's text carries none.
+        layout: text in any notation; or a layout, or the map of a formula.
+        shape: the sizes of the array, if the layout's text carries none: 6x8, or names: M,N.
         assuming: facts about symbolic sizes, as for ``index_map``.
         notation: the notation of a text, as for ``parse``.
-        budget: ISL operations after which the answer is undecided; None for about a second.
+        budget: ISL operations after which the answer is undecided, by default about a second's.
 
     >>> print(is_injective("[1, 0, 1 p(4)]", (6, 8)))
     injective: no two coordinates share an offset. Decided by ISL.
@@ -102,7 +102,9 @@ def is_surjective(
     notation: str | None = None,
     budget: int | None = None,
 ) -> Proof:
-    """Decide whether every slot of the buffer holds an element; arguments as ``is_injective``.
+    """Decide whether every slot of the buffer holds an element: no padding.
+
+    The arguments are those of ``is_injective``.
 
     >>> is_surjective("f32[3,5]{1,0:T(2,2)}").counterexample
     9
@@ -122,7 +124,9 @@ def is_bijective(
     notation: str | None = None,
     budget: int | None = None,
 ) -> Proof:
-    """Decide whether a layout is injective and surjective; arguments as ``is_injective``.
+    """Decide whether a layout is injective and surjective.
+
+    The arguments are those of ``is_injective``.
 
     >>> print(is_bijective("f32[3,5]{1,0:T(2,2)}"))
     not bijective: injective, but 9 of 24 slots are padding (first: 9). Decided by ISL.
@@ -143,9 +147,15 @@ def are_equivalent(
 ) -> Proof:
     """Decide whether two layouts give every coordinate the same offset.
 
-    The other arguments are those of ``is_injective``. A layout whose text carries no shape takes
-    that of the other one. A map of several formulas is compared with another one, or with a
-    layout's physical coordinates.
+    Args:
+        a: text in any notation; or a layout, or the map of a formula. A map of several
+            formulas is compared with another one, or with a layout's physical coordinates.
+        b: the layout that it is compared with.
+        shape: the sizes of the array, if no text carries them: 6x8, or names: M,N. A layout whose
+            text carries none takes those of the other one.
+        assuming: facts about symbolic sizes, as for ``index_map``.
+        notation: the notation of each text, as for ``parse``.
+        budget: ISL operations after which the answer is undecided, by default about a second's.
 
     >>> print(are_equivalent("f32[6,8]{1,0:T(6,4)}", "[1, 0, 1 p(4)]").holds)
     True
@@ -172,10 +182,11 @@ def verify(
     notation: str | None = None,
     budget: int | None = None,
 ) -> Proof:
-    """Decide whether formulas, inverse and recipe agree; arguments as ``is_injective``.
+    """Decide whether formulas and inverse agree with the layout's recipe everywhere.
 
     The simplified and the reference formula are compared with the recipe at every coordinate, the
-    inverse and its padding at every slot, all as SymPy holds them.
+    inverse and its padding at every slot, all as SymPy holds them. The arguments are those of
+    ``is_injective``.
 
     >>> print(verify("bf16[10,200]{1,0:T(8,128)(2,1)}"))
     verified: simplified formula, reference and inverse agree everywhere. Decided by ISL.

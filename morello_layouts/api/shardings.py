@@ -28,7 +28,7 @@ def reshard(
     are asked for, of one device at a time.
 
     Args:
-        source: the sharding before: text of HLO, JAX, Shardy, DTensor or ScaLAPACK, or a value.
+        source: the sharding before: text of HLO, JAX, Shardy, DTensor or ScaLAPACK; or a value.
         target: the sharding afterwards, of the same array, perhaps on other devices.
         shape: the sizes of the array, if neither text carries them.
         assuming: assumptions about symbolic sizes, as for ``index_map``.

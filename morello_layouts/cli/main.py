@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from importlib import import_module
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -14,56 +14,14 @@ import click
 
 import morello_layouts
 from morello_layouts.cli.results import Status, error_in_options
+from morello_layouts.cli.table import GROUPS, NAME, ROWS
 from morello_layouts.cli.terminal import print_error
 from morello_layouts.errors import LayoutError
 
-NAME = "morello-layouts"
 SHORT = "mlay"
 
 _INTERRUPTED: Final = 130  # a shell's status for Ctrl-C
 _BROKEN_PIPE: Final = 141  # a shell's status for a closed pipe
-
-_GROUPS: Final[dict[str, dict[str, tuple[str, str]]]] = {
-    "Layouts": {
-        "explain": ("layout", "Explain a layout: parts, sizes, formula, proof, picture."),
-        "draw": ("layout", "Draw a layout, or two side by side."),
-        "convert": ("formula", "Write a layout in another notation, proved equal."),
-        "default": ("default", "Name the layout that the TPU compiler chooses."),
-    },
-    "Proofs": {
-        "prove": ("proof", "Prove that a layout is bijective."),
-        "equal": ("proof", "Prove that two layouts are equivalent."),
-        "bitcast": ("proof", "Prove that the same bytes serve two layouts."),
-        "agree": ("proof", "Prove that a consumer finds what a producer wrote."),
-        "check": ("certificate", "Check a certificate that prove, equal or bitcast wrote."),
-    },
-    "Formulas and code": {
-        "simplify": ("formula", "Simplify an index expression."),
-        "code": ("formula", "Print the index formula of a layout as source text."),
-        "loops": ("loop", "Print loops that visit each element of a layout once."),
-        "relayout": ("formula", "Print a function that moves a buffer to another layout."),
-    },
-    "GPUs": {
-        "banks": ("gpu", "Count the bank conflicts of accesses; find a swizzle."),
-        "fragments": ("gpu", "List the known operands of matrix instructions."),
-    },
-    "Devices": {
-        "shards": ("layout", "Say what each device holds of a sharded array."),
-        "reshard": ("sharding", "Say what must move between two shardings."),
-    },
-    "Programs": {
-        "hlo": ("program", "Report the cost of the layouts of a program."),
-        "memory": ("program", "Report the memory of a program: its peak, and who is alive."),
-        "oom": ("program", "Explain an out-of-memory report."),
-        "tpu-compile": ("compiler", "Compile a JAX function for a TPU, and report on it."),
-    },
-    "Browser": {"explore": ("program", "Start the interactive explorer in a browser.")},
-}
-"""The commands in groups: the module of each, and what it does."""
-
-_MODULES: Final = {
-    name: module for group in _GROUPS.values() for name, (module, _) in group.items()
-}
 
 
 class _Commands(click.Group):
@@ -72,22 +30,17 @@ class _Commands(click.Group):
     @property
     def commands(self) -> dict[str, click.Command]:
         """All commands, loaded."""
-        return {name: self._loaded(name) for name in _MODULES}
+        return {name: _command(name) for name in ROWS}
 
     @commands.setter
     def commands(self, _: object) -> None:
         """Leave the table as it is; click begins with an empty one."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
-        return list(_MODULES)
+        return list(ROWS)
 
     def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
-        return self._loaded(name) if name in _MODULES else None
-
-    def _loaded(self, name: str) -> click.Command:
-        module = import_module(f"morello_layouts.cli.{_MODULES[name]}_commands")
-        found: click.Command = getattr(module, name.replace("-", "_"))
-        return found
+        return _command(name) if name in ROWS else None
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -103,10 +56,18 @@ class _Commands(click.Group):
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands in their groups."""
-        width = max(map(len, _MODULES))
-        for title, group in _GROUPS.items():
+        width = max(map(len, ROWS))
+        for title, group in GROUPS.items():
             with formatter.section(title):
-                formatter.write_dl([(name.ljust(width), text) for name, (_, text) in group.items()])
+                formatter.write_dl([(row.name.ljust(width), row.does) for row in group])
+
+
+@cache
+def _command(name: str) -> click.Command:
+    """Return a command; what it calls is loaded only now."""
+    from morello_layouts.cli.command import Command
+
+    return Command(ROWS[name])
 
 
 @click.group(
@@ -127,7 +88,7 @@ Examples:
   morello-layouts draw "f32[3,5]{1,0:T(2,2)}" -o figure.svg
   morello-layouts convert "[1, 0, 1 p(4)]" --shape 6x8 --to xla
   morello-layouts equal "f32[6,8]{1,0:T(6,4)}" "[1, 0, 1 p(4)]"
-  morello-layouts code "f32[3,5]{1,0:T(2,2)}" --target c --function
+  morello-layouts code "f32[3,5]{1,0:T(2,2)}" --language c --function
   morello-layouts hlo module.after_optimizations.txt --top 5
 """,
 )

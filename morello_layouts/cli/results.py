@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
 from morello_layouts.errors import LayoutError
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from morello_layouts.explanations.rows import Medium
 
 _ARGUMENT: Final = re.compile(
     r"\b([a-z_]+)=(\([^()]*\)|\{[^{}]*\}|\"[^\"]*\"|'[^']*'|[\w.-]+)|the argument ([a-z_]+)"
@@ -83,3 +88,23 @@ def status_of(verdicts: Iterable[bool | None]) -> Status:
     if False in found:
         return Status.DISPROVED
     return Status.UNDECIDED if None in found else Status.DONE
+
+
+class Answer(NamedTuple):
+    """An answer of which several functions have a part.
+
+    Attributes:
+        facts: what JSON has.
+        text: what is printed: a text, or lines for a medium.
+        holds: whether it is proved, found or true; None if undecided.
+        refusal: why there is no answer, which is printed in its place.
+        status: the exit status, if it does not follow from ``holds``.
+        saves: what writes it to a file in a format of its own.
+    """
+
+    facts: Mapping[str, Any]
+    text: str | Callable[[Medium], Iterable[Text]]
+    holds: bool | None = True
+    refusal: str | None = None
+    status: Status | None = None
+    saves: Callable[[str], object] | None = None

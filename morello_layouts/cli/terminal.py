@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
+from morello_layouts.cli.results import Answer
 from morello_layouts.errors import LayoutError
 
 if TYPE_CHECKING:
@@ -103,14 +104,22 @@ def print_lines(lines: Callable[[Medium], Iterable[Text]]) -> None:
         screen.print(line, soft_wrap=True)
 
 
-def print_result(text: str, facts: dict[str, Any], *, output: str | None, as_json: bool) -> None:
-    """Print a text, or write it to a file; print its facts if JSON is asked for."""
-    if output is not None:
-        write(output, f"{text}\n")
+def print_answer(answer: Any, *, as_json: bool) -> None:
+    """Print an answer: JSON, lines, a report, or a text, in the width of the terminal."""
     if as_json:
-        print_json(facts)
-    elif output is None:
-        print_text(text)
+        print_json(answer.facts if isinstance(answer, Answer) else answer)
+        return
+    if isinstance(answer, Answer) and answer.refusal:
+        print_error(answer.refusal)
+        return
+    shown: Any = answer.text if isinstance(answer, Answer) else answer
+    if callable(shown) or hasattr(shown, "lines"):
+        print_lines(getattr(shown, "lines", shown))
+    elif hasattr(shown, "tables"):
+        width = text_width(console())
+        print_text(shown.text(width if width < sys.maxsize else None))
+    else:
+        print_text(str(shown))
 
 
 def write(path: str, text: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 from morello_layouts.checks import as_int
 from morello_layouts.diagnostics.buffers import Bytes, WasteCache, space_name, sums
@@ -46,6 +46,16 @@ _KINDS: Final = {
 }  # and their names in JSON
 
 
+class KindBytes(NamedTuple):
+    """The bytes of each kind of allocation."""
+
+    parameters: int
+    outputs: int
+    temporaries: int
+    constants: int
+    thread_local: int
+
+
 @dataclass(frozen=True, slots=True)
 class SpaceMemory:
     """The memory that a program reserves in one memory space."""
@@ -64,9 +74,9 @@ class SpaceMemory:
         return space_name(self.space)
 
     @property
-    def by_kind_names(self) -> dict[str, int]:
+    def by_kind_names(self) -> KindBytes:
         """The bytes of each kind, as JSON names them."""
-        return {name: self.by_kind.get(kind, 0) for kind, name in _KINDS.items()}
+        return KindBytes(*(self.by_kind.get(kind, 0) for kind in _KINDS))
 
 
 @dataclass(frozen=True, slots=True)

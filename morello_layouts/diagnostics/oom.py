@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
 from morello_layouts.description import count
 from morello_layouts.diagnostics.oom_messages import (
@@ -44,7 +44,18 @@ from morello_layouts.report import (
 from morello_layouts.tpu_layouts import LANES, Waste, waste
 from morello_layouts.tpu_layouts.layouts import Generation, generation_of, packing
 
-_NAMES: Final = ("size", "shape", "unpadded", "padding", "operator", "label", "kind", "tag")
+
+class Reported(NamedTuple):
+    """The values of a report on an allocation; None for those that it leaves out."""
+
+    size: str | None
+    shape: str | None
+    unpadded: str | None
+    padding: str | None
+    operator: str | None
+    label: str | None
+    kind: str | None
+    tag: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +131,9 @@ class OomAllocation:
         return bytes_of_text(self.reported.get("size", ""))
 
     @property
-    def reported_values(self) -> dict[str, str | None]:
+    def reported_values(self) -> Reported:
         """All values of the report by name; None for those that it leaves out."""
-        return {name: self.reported.get(name) for name in _NAMES}
+        return Reported(*map(self.reported.get, Reported._fields))
 
     @property
     def agrees(self) -> bool | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final, TypedDict, cast
 
 from morello_layouts.diagnostics.buffers import (
     Buffer,
@@ -26,6 +26,25 @@ from morello_layouts.tpu_layouts import Suggestion, Waste, suggest
 
 
 @dataclass(frozen=True, slots=True)
+class SpaceCount:
+    """A memory space, and how many arrays lie there."""
+
+    space: int
+    count: int
+
+
+class Told(TypedDict):
+    """A suggestion as JSON."""
+
+    layout: str
+    changes: list[str]
+    reserved_bytes: int
+    factor: float
+    hint: str
+    tried: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Alternative:
     """A layout that takes fewer bytes than an array does, or the reason why none is told.
 
@@ -38,12 +57,12 @@ class Alternative:
     reason: str = ""  #: why there is no suggestion; empty if there is one.
 
     @property
-    def told(self) -> dict[str, Any] | None:
+    def told(self) -> Told | None:
         """The suggestion as JSON: its hint is for a stored array, and was not tried."""
         best = self.suggestion
         if best is None:
             return None
-        return {**plain(best), "hint": stored_hint(best), "tried": False}
+        return cast("Told", {**plain(best), "hint": stored_hint(best), "tried": False})
 
     def __str__(self) -> str:
         best = self.suggestion
@@ -157,9 +176,9 @@ class WastefulArray:
         return 0 if best is None else self.stored * (self.waste.reserved_bytes - best.byte_size)
 
     @property
-    def memory_spaces(self) -> tuple[dict[str, int], ...]:
-        """The memory spaces and their counts by name."""
-        return tuple({"space": space, "count": n} for space, n in self.spaces)
+    def memory_spaces(self) -> tuple[SpaceCount, ...]:
+        """The memory spaces and their counts."""
+        return tuple(SpaceCount(*each) for each in self.spaces)
 
 
 def wasteful_arrays(

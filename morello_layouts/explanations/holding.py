@@ -135,7 +135,7 @@ def shards(
     """Say what each device holds of a sharded array: sizes, bytes, imbalance, copies.
 
     Args:
-        layout: an array on devices: text in any notation of shardings, a layout or an index map.
+        layout: an array on devices: text in any notation of shardings; or a layout or an index map.
         shape: the sizes, if the layout does not carry them; some may be symbolic.
         blocks: elements of a block along each dimension that no border should cut, such as those
             of one scale; by default the tiles of the device's buffer.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, TypedDict
 
 from morello_layouts.errors import LayoutError
 from morello_layouts.lazy import importing
@@ -117,7 +117,30 @@ def instruction_in(text: object) -> HloInstruction | None:
     return found[0]
 
 
-def instruction_facts(instruction: HloInstruction) -> dict[str, Any]:
+class OperandFacts(TypedDict):
+    """An operand by name."""
+
+    name: str
+    type: str | None
+
+
+class InstructionFacts(TypedDict):
+    """The parts of an instruction."""
+
+    name: str
+    opcode: str
+    meaning: str | None
+    is_root: bool
+    literal: str | None
+    operands: list[OperandFacts]
+    calls: list[str]
+    attributes: dict[str, str]
+    sharding: str | None
+    op_name: str | None
+    source: str | None
+
+
+def instruction_facts(instruction: HloInstruction) -> InstructionFacts:
     """Return the parts of an instruction by name; None for a missing part."""
     with importing:
         from morello_layouts.notations.sharding.reader import sharding_of
@@ -132,7 +155,10 @@ def instruction_facts(instruction: HloInstruction) -> dict[str, Any]:
         "meaning": opcode_words(instruction) or None,
         "is_root": instruction.is_root,
         "literal": instruction.literal,
-        "operands": [{"name": name, "type": shape and str(shape)} for name, shape in operands],
+        "operands": [
+            {"name": name, "type": None if shape is None else str(shape)}
+            for name, shape in operands
+        ],
         "calls": [each if isinstance(each, str) else each.name for each in called],
         "attributes": dict(instruction.attributes),
         "sharding": sharding and f"{sharding}: {sharding_of(sharding)}; {_SIZES}",

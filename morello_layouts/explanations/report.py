@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypedDict
 
 from morello_layouts import api
 from morello_layouts.api.arguments import Assuming, Shape
@@ -24,8 +24,10 @@ from morello_layouts.recipe import known
 from morello_layouts.tpu_layouts.facts import TpuFacts, tpu_facts
 
 if TYPE_CHECKING:
-    from morello_layouts.expr.simplify import Derivation
+    from morello_layouts.expr import AffineExpr
+    from morello_layouts.expr.simplify import Derivation, RewriteStep
     from morello_layouts.proof import Proof
+    from morello_layouts.recipe import Recipe
 
 _NO_SHAPE: Final = (
     "sizes, formula, proof and picture need a shape: give the sizes, such as shape=(6, 8)"
@@ -39,6 +41,17 @@ class Proofs:
     bijective: Proof  #: the answer of ``is_bijective``.
     injective: Proof  #: the answer of ``is_injective``.
     verified: Proof  #: the answer of ``verify``.
+
+
+class IndexFacts(TypedDict):
+    """An index map in texts and sizes."""
+
+    shape: tuple[Any, ...]
+    physical_shape: tuple[Any, ...]
+    recipe: Recipe
+    reference: AffineExpr
+    formula: AffineExpr
+    derivation: tuple[RewriteStep, ...] | None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -65,7 +78,7 @@ class ArrayReport(Displayed):
     )  # fmt: skip
 
     @property
-    def facts(self) -> dict[str, Any] | None:
+    def facts(self) -> IndexFacts | None:
         """The shapes, recipe and formulas of the index map, by name."""
         m = self.index
         if m is None:

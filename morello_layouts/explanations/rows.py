@@ -7,14 +7,18 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
-from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
+from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from morello_layouts.api import draw
 from morello_layouts.api.arguments import Assuming, Shape
 from morello_layouts.api.layouts import LayoutLike, arrays_of, needs_shape, parsed
 from morello_layouts.description import BufferSizes, Description, amount, count
 from morello_layouts.errors import LayoutError, UnsupportedError
-from morello_layouts.explanations.instruction import instruction_facts, instruction_in
+from morello_layouts.explanations.instruction import (
+    InstructionFacts,
+    instruction_facts,
+    instruction_in,
+)
 from morello_layouts.explanations.report import ArrayReport, Proofs
 from morello_layouts.expr.sizes import Int
 from morello_layouts.layout import Layout
@@ -377,7 +381,7 @@ class Explanation:
     json_keys: ClassVar[tuple[str, ...]] = ("text", "instruction=facts", "arrays")
 
     @property
-    def facts(self) -> dict[str, Any] | None:
+    def facts(self) -> InstructionFacts | None:
         """The parts of the instruction by name; None for a missing part."""
         return None if self.instruction is None else instruction_facts(self.instruction)
 
@@ -416,12 +420,12 @@ def explain(
     Args:
         layout: text in any notation, also of a tuple of shapes or of one HLO instruction, whose
             result is explained; or a layout or an index map.
-        shape: the sizes, if the layout does not carry them.
+        shape: the sizes of the array, if the layout does not carry them: 6x8, or names: M,N.
         assuming: assumptions about symbolic sizes, as for ``index_map``.
-        derivation: whether to list the rules that simplified the formula.
+        derivation: show how the reference formula was simplified, rule by rule.
         notation: the notation of a text, as for ``index_map``.
-        names: names of the coordinates in formulas, as for ``index_map``; by default those of
-            the layout's text, such as n, c, h and w, or d0, d1, ….
+        names: names of the coordinates in formulas, by default those of the layout's text, such
+            as n, c, h and w, or d0, d1, ….
 
     Returns:
         A report that prints itself; ``arrays`` has its parts as values.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Final, TypeAlias
+from typing import ClassVar, Final, NamedTuple, TypeAlias
 
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.maps import IndexMap
@@ -219,6 +219,13 @@ def _keys(view: View, style: Style) -> Iterator[tuple[Hashable, tuple[Hashable |
         before = key
 
 
+class Move(NamedTuple):
+    """An element that lies elsewhere in the other layout."""
+
+    coordinate: tuple[int, ...]
+    offset: int
+
+
 @dataclass(frozen=True, slots=True)
 class Panel:
     """An index map as one picture shows it."""
@@ -232,6 +239,31 @@ class Panel:
     #: the offset in the picture's other map of each shown element that moves.
     elsewhere: Mapping[tuple[int, ...], int] = field(hash=False)
     moved: str  #: the number of all elements that move, as a sentence.
+
+    json_keys: ClassVar = (
+        *("text=title", "shape=view.shape", "size=map.size", "levels=tile_sizes"),
+        *("slices=view.slices", "cells", "memory", "moved=moves"),
+    )
+
+    @property
+    def tile_sizes(self) -> list[tuple[int, ...]]:
+        """The sizes of the tiles of each level."""
+        return [level.sizes for level in self.view.levels]
+
+    @property
+    def cells(self) -> list[Cell]:
+        """The cells shown."""
+        return [*self.view.cells()]
+
+    @property
+    def memory(self) -> Sequence[Slot | None]:
+        """The slots shown; None where some are left out."""
+        return () if self.view.strip is None else self.view.strip.slots
+
+    @property
+    def moves(self) -> list[Move]:
+        """The elements shown that lie elsewhere in the other layout."""
+        return [Move(*each) for each in self.elsewhere.items()]
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ def completed(*typed: str) -> list[tuple[str, str]]:
         (("default", "--tpu", "v5"), ["v5e", "v5p"]),
         (("hlo", "--tpu", ""), [*GENERATIONS]),
         (("explain", "--notation", "m"), ["morello", "mlir"]),
-        (("code", "[0]", "--target", "ru"), ["rust"]),
+        (("code", "[0]", "--language", "ru"), ["rust"]),
         (("convert", "[0]", "--to", "x"), ["xla"]),
     ],
 )

@@ -11,7 +11,6 @@ from click.testing import CliRunner, Result
 
 import morello_layouts as ml
 from morello_layouts.cli.main import commands
-from tests.support.tables import each_row
 
 TILED = "f32[3,5]{1,0:T(2,2)}"
 
@@ -61,7 +60,7 @@ def test_numbers_for_symbolic_sizes() -> None:
 def test_options_reach_the_picture(tmp_path: Path) -> None:
     path = tmp_path / "x.svg"
     run(
-        "[0, 1]", "--shape", "6x8", "--colour", "word", "--element-bits", "8", "--word-bits", "64",
+        "[0, 1]", "--shape", "6x8", "--colour", "word", "--bits", "8", "--word-bits", "64",
         "--box", "1,2", "--rows", "5", "--columns", "6", "-o", str(path),
     )  # fmt: skip
     expected = ml.draw(
@@ -91,45 +90,3 @@ def test_json() -> None:
     assert first["memory"][9] == {"offset": 9, "coordinate": None}
     assert {"coordinate": [2, 3], "offset": 13} in first["moved"]
     assert len(second["moved"]) == 13
-
-
-@each_row(
-    ("arguments", "message"),
-    [
-        (("[0, 1]",), "such as --shape 6x8"),
-        (("f32[M,8]",), "numbers for the symbolic sizes M"),
-        ((TILED, "--mark", "3,0"), "no element (3, 0)"),
-        ((TILED, "--mark", "six"), "--mark: expected a coordinate, got 'six'"),
-        ((TILED, "--box", "1,"), "--box: expected a coordinate, got '1,'"),
-        ((TILED, "--box-tiles", "2"), "from 0 to 1, got 2"),
-        ((TILED, "f32[5,3]"), "shapes differ"),
-        (("f32[M,5]{1,0}",), "give them: --at M=16"),
-        (("f32[M,N]", "--at", "M=3"), "give each of them once: --at M=16,N=16"),
-        (("f32[M,N]", "--at", "M"), "--at: expected name=number, got 'M'"),
-        ((TILED, "--at", "M=3"), "leave the numbers out: all sizes are numbers already"),
-        ((TILED, "-o", "x.gif"), "expected an ending of a picture format, got '.gif'"),
-        ((TILED, "-o", "/nowhere/x.svg"), "could not be written"),
-        ((TILED, "--rows", "0"), "--rows"),
-        ((TILED, "--colour", "red"), "--colour"),
-        (("f32[3,5",), "expected"),
-        ((), "Missing argument"),
-    ],
-)
-def test_bad_input_is_status_2_and_a_reason(arguments: tuple[str, ...], message: str) -> None:
-    result = run(*arguments)
-    assert result.exit_code == 2
-    assert message in result.stderr
-    assert "Traceback" not in result.output
-    assert not result.stdout
-
-
-def test_help_has_examples_that_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import shlex
-
-    monkeypatch.chdir(tmp_path)
-    text = run("--help").output
-    examples = [shlex.split(line)[2:] for line in text.splitlines() if "  morello-layouts " in line]
-    assert len(examples) == 7
-    for arguments in examples:
-        if not arguments[-1].endswith(".png"):
-            assert run(*arguments).exit_code == 0, arguments

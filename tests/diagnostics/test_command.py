@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 import morello_layouts as ml
-from morello_layouts.cli import program_commands
+from morello_layouts.cli import programs as programs_
 from morello_layouts.cli.main import commands
-from morello_layouts.plain import plain
 from tests.diagnostics.test_comparison import AFTER, BEFORE
 from tests.diagnostics.test_oom import WHOLE
-from tests.support import tpu_dumps
 from tests.support.hlo_xla import programs
-from tests.support.json_keys import keys_text
 from tests.support.tables import each_row
 
 PROGRAM = programs()["v5e_small_second_minor"]
@@ -69,25 +65,6 @@ def test_indexing_of_an_instruction() -> None:
     result = run("hlo", "-", "--indexing", "y", stdin=DYNAMIC)
     assert result.exit_code == 2
     assert "is not an instruction" in result.stderr
-
-
-def test_the_help_lists_the_keys_of_json() -> None:
-    known: dict[tuple[str, ...], str] = {}
-    one = ml.diagnose("%a = s32[1024,8,4]{2,1,0:T(8,128)} parameter(0)", "v5e").wasteful[0]
-    program = ml.diagnose(PROGRAM)
-    hinted = replace(program.wasteful[0], alternative=one.alternative)
-    for command, title, report in (
-        ("hlo", "JSON", replace(program, wasteful=(hinted,))),
-        ("hlo", "JSON of two dumps", ml.compare_hlo(BEFORE, AFTER)),
-        ("hlo", "JSON of many dumps", ml.diagnose_many([tpu_dumps.path_of("beam_search.v5e")])),
-        ("hlo", "JSON of --indexing", ml.indexing_map(ml.read_hlo(DYNAMIC), "x")),
-        ("oom", "JSON", ml.read_oom(WHOLE)),
-        ("memory", "JSON", ml.memory(tpu_dumps.path_of("beam_search.v5e"))),
-    ):
-        if command != "hlo" or "many" in title or "indexing" in title:
-            known = {}
-        words = " ".join(run(command, "--help").stdout.split())
-        assert f"{title}: {keys_text(plain(report), known)}." in words
 
 
 def test_json(dump: str) -> None:
@@ -174,14 +151,14 @@ def test_mistakes(arguments: tuple[str, ...], stdin: str | bytes | None, what: s
 def test_a_bar_is_for_terminals_and_long_dumps(
     dump: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    program_commands.read_module(dump)
+    programs_.read_module(dump)
     assert capsys.readouterr().err == ""
-    monkeypatch.setattr(program_commands.sys.stderr, "isatty", lambda: True)
-    program_commands.read_module(dump)
+    monkeypatch.setattr(programs_.sys.stderr, "isatty", lambda: True)
+    programs_.read_module(dump)
     assert capsys.readouterr().err == ""
-    monkeypatch.setattr(program_commands.sys.stderr, "isatty", lambda: True)
-    monkeypatch.setattr(program_commands, "_LONG", 1)
-    assert len(program_commands.read_module(dump)) == len(ml.read_hlo(PROGRAM))
+    monkeypatch.setattr(programs_.sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr(programs_, "_LONG", 1)
+    assert len(programs_.read_module(dump)) == len(ml.read_hlo(PROGRAM))
     captured = capsys.readouterr()
     assert "reading" in captured.err
     assert captured.out == ""

@@ -1,43 +1,51 @@
-"""The keys of JSON in words, as the help of commands lists them."""
+"""The keys of JSON in words, as the help of commands lists them, held against JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+Keys = dict[str, Any]
 
-def keys_text(value: Any, seen: dict[tuple[str, ...], str] | None = None) -> str:
-    """Return the keys of an object, those of nested objects in parentheses.
+NAMED_BY_USERS = {"attributes", "bounds", "sizes", "places", "about", "coordinates", "maps", "runs"}
+"""Objects whose keys are names in the user's texts."""
 
-    Keys that an earlier object has are "as" that object.
 
-    >>> keys_text({"a": 1, "b": [{"c": 1, "d": None}], "e": {"c": 2, "d": 3}})
-    'a, b (c, d), e (as b)'
+def told_keys(text: str) -> Keys:
+    """Return the keys that a text lists, each with those of its objects.
+
+    >>> told_keys("a, b (c, d (e)), f (as b)")
+    {'a': {}, 'b': {'c': {}, 'd': {'e': {}}}, 'f': {'c': {}, 'd': {'e': {}}}}
     """
-    known = {} if seen is None else seen
-    return ", ".join(
-        f"{key} ({inner})" if (inner := _inner_text(key, each, known)) else key
-        for key, each in value.items()
-    )
+    known: Keys = {}
+    found: list[Keys] = [{}]
+    name = ""
+    for part in re.findall(r"[(),]|[^(),]+", text):
+        word = part.strip()
+        if word == "(":
+            found.append(found[-1][name])
+            known[name] = found[-1]
+        elif word == ")":
+            found.pop()
+        elif word.startswith("as "):
+            found[-1] |= known[word[3:]]
+        elif word not in {"", ","}:
+            name = word
+            found[-1][name] = {}
+    return found[0]
 
 
-def _inner_text(key: str, value: Any, seen: dict[tuple[str, ...], str]) -> str:
-    found = list(_objects(value))
-    if not found:
-        return ""
-    keys = tuple(found[0])
-    assert all(tuple(each) == keys for each in found), key
-    if keys in seen:
-        return f"as {seen[keys]}"
-    seen[keys] = key
-    whole = {k: [each[k] for each in found] for k in keys}
-    return keys_text(whole, seen)
-
-
-def _objects(value: Any) -> Iterable[dict[str, Any]]:
-    """Return the objects in a value: itself, or the elements of its lists."""
-    if isinstance(value, dict):
-        yield value
-    elif isinstance(value, list):
+def untold(value: Any, told: Keys, path: str = "") -> Iterator[str]:
+    """Yield the keys of a value that are not told."""
+    if isinstance(value, list):
         for each in value:
-            yield from _objects(each)
+            yield from untold(each, told, path)
+    elif isinstance(value, Mapping) and path.rpartition(".")[2] not in NAMED_BY_USERS:
+        for key, inner in value.items():
+            if key == "counterexample" and not told.get(key):
+                continue  # coordinates, or with symbolic sizes what one of its own says
+            if key in told:
+                yield from untold(inner, told[key], f"{path}.{key}")
+            else:
+                yield f"{path}.{key}"

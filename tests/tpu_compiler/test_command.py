@@ -8,8 +8,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 import morello_layouts as ml
-from morello_layouts.cli.compiler_commands import read_mesh, read_shapes
 from morello_layouts.cli.main import commands
+from morello_layouts.cli.programs import read_shapes
+from morello_layouts.cli.reading import mesh
 
 HAS_COMPILER = all(map(find_spec, ("jax", "libtpu")))
 needs_libtpu = pytest.mark.skipif(not HAS_COMPILER, reason="the extra [tpu] is not installed")
@@ -51,7 +52,7 @@ def test_shapes_are_read() -> None:
 @pytest.mark.parametrize("text", ["", "data", "data=x", "=2", "data=2,", "data=-1"])
 def test_meshes_that_are_refused(text: str) -> None:
     with pytest.raises(ml.LayoutError):
-        read_mesh(text)
+        mesh(text)
 
 
 @pytest.mark.skipif(HAS_COMPILER, reason="the extra [tpu] is installed")

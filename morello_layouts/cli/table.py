@@ -1,0 +1,276 @@
+"""The commands: a row each, and what the command line says otherwise than Python.
+
+A row has what a function does not say itself: its name on the command line, its place in the
+general help, examples, and which of its verdicts decide the exit status. Arguments, options and
+help are those of the signature and the docstring, and the list of JSON keys follows from the type
+that it returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+NAME: Final = "morello-layouts"
+
+
+class Row(NamedTuple):
+    """A function on the command line.
+
+    Attributes:
+        name: the command.
+        does: what it does, in the general help.
+        python: the public functions that answer. Their docstrings explain the parameters, and the
+            first has the parameters that ``**more`` stands for.
+        examples: the arguments of one example each.
+        function: what is called, as ``module:name`` in this package; by default the first of the
+            public functions.
+        verdicts: the attributes of the answer that decide the exit status.
+        saves: what writes the answer to a file, a key of ``SAVES``.
+        then: what makes of the answer, and of the file it is written to, what is printed.
+        json: the keys of answers, by the words after "JSON": ``key``, ``key=module:Type``, or
+            ``*module:Type`` for the keys of a type; by default those of the function's own type.
+        notes: more paragraphs of the help.
+    """
+
+    name: str
+    does: str
+    python: str
+    examples: tuple[str, ...]
+    function: str = ""
+    verdicts: tuple[str, ...] = ()
+    saves: str = ""
+    then: str = ""
+    json: Mapping[str, str] = {}
+    notes: tuple[str, ...] = ()
+
+
+PROVED: Final = "Exit status: 0 proved, 1 disproved, 2 bad input, 3 undecided."
+
+AGREED: Final = (
+    "Exit status: 0 offsets agree, all fits, and all that is read is written; 1 one of these is "
+    "disproved; 2 bad input; 3 undecided."
+)
+
+GROUPS: Final = {
+    "Layouts": (
+        Row("explain", "Explain a layout: parts, sizes, formula, proof, picture.", "explain", (
+            '"bf16[10,200]{1,0:T(8,128)(2,1)}"',
+            '"[1, 0, 1 p(4)]" --shape 6x8 --derivation',
+            '"(f32[8,128], s32[])" --json',
+            '"add.1 = bf16[8,1280]{1,0:T(8,128)(2,1)} add(a, b)"',
+        ), then="layouts:with_options",
+            notes=("The exit status does not depend on the proofs; those of prove and equal do.",)),
+        Row("draw", "Draw a layout, or two side by side.", "draw", (
+            '"f32[3,5]{1,0:T(2,2)}"',
+            '"[1, 0, 1 p(4)]" --shape 6x8 -o packed.svg',
+            '"f32[3,5]{1,0:T(2,2)}" "{1,0}" -o both.html',
+            '"bf16[32,256]{1,0:T(8,128)(2,1,1,1)}" --colour word -o words.svg',
+            '"f32[M,N]{1,0:T(2,2)}" --at M=3,N=5',
+            '"SM80_16x8x16_F32F16F16F32_TN C" -o lanes.svg',
+            '"bf16[8,8]{1,0:T(2,4)(2,1,1,1)}" --mark 6,5 -o dot.png',
+        ), saves="picture", then="layouts:drawing",
+            json={"": "file, panels=picture.panel:Panel"},
+            notes=("Without -o the picture goes to the terminal.",)),
+        Row("convert", "Write a layout in another notation, proved equal.",
+            "convert, convert_all", (
+            '"bf16[64,256]{1,0:T(8,128)(2,1)}"',
+            '"[1, 0, 1 p(4)]" --shape M,N --to xla --type f32',
+            "nChw16c --shape N,C,H,W --to xla",
+            '"f32[M,N]{1,0:T(8,128)}" --assuming "M % 8 == 0, N % 128 == 0"',
+        ), "formulas:convert", ("holds",),
+            json={"": "text, *api.conversions:Conversion",
+                  " of all notations": "text, conversions=api.conversions:Conversion"},
+            notes=("Exit status: 0 converted, 1 none exists, 2 bad input, 3 none was found.",)),
+        Row("default", "Name the layout that the TPU compiler chooses.",
+            "tpu.default_layout, tpu.suggest", (
+            '"bf16[8,1,1280,1000]" --tpu v5e',
+            '"s32[8388608,8,4]" --tpu v5e --alternatives 3',
+            '"f32[16,3,128]" --tpu tpu7x --json',
+        ), "programs:default"),
+    ),
+    "Proofs": (
+        Row("prove", "Prove that a layout is bijective.",
+            "is_bijective, is_injective, is_surjective, verify", (
+            '"[1, 0, 1 p(4)]" --shape 6x8',
+            '--injective "f32[3,5]{1,0:T(2,2)}"',
+            '--surjective "bf16[M,N]{1,0:T(8,128)(2,1)}"',
+        ), "layouts:prove", ("holds",), "certificate", notes=(PROVED,)),
+        Row("equal", "Prove that two layouts are equivalent.", "are_equivalent", (
+            '"f32[6,8]{1,0:T(6,4)}" "[1, 0, 1 p(4)]"',
+            '"[0, 1]" "{1,0}" --shape 6x8',
+            '"f32[M,N]{1,0:T(2,128)}" "f32[M,N]{1,0:T(8,128)}"',
+        ), verdicts=("holds",), saves="certificate", notes=(PROVED,)),
+        Row("bitcast", "Prove that the same bytes serve two layouts.", "is_bitcast", (
+            '"f32[4,6]{1,0}" "f32[2,2,3,2]{3,2,1,0}"',
+            '"f32[2,3]{1,0}" "f32[3,2]{0,1}" --transpose 1,0',
+            '"bf16[64,64]{1,0:T(8,128)(2,1)}" "bf16[64,64]{0,1:T(8,128)(2,1)}" --any',
+        ), "layouts:bitcast", ("holds",), "certificate", notes=(PROVED,)),
+        Row("agree", "Prove that a consumer finds what a producer wrote.", "agree", (
+            '"[0, 1, 0 p(4)]" "[0, 1]" --shape 16x8',
+            '"[0, 1, 0 p(4)]" "[0, 1]" --shape T,S',
+            "mx128x4 mx128x4 --shape M,K --reads buffer",
+            'mx128x4 mx128x4 --shape M,K --producer-bytes "M*4*ceil(K/4)"',
+        ), verdicts=("holds", "fits", "covers"), notes=(AGREED,)),
+        Row("check", "Check a certificate that prove, equal or bitcast wrote.", "check.check", (
+            "proof.json",
+        ), "programs:check", ("holds",), json={"": "holds, claim, statement, why, not_checked"},
+            notes=("Exit status: 0 the certificate proves its claim, 1 it does not, 2 bad input.",
+                   "Without the package: python check.py proof.json (morello_layouts/check.py).",)),
+    ),
+    "Formulas and code": (
+        Row("simplify", "Simplify an index expression.", "simplify", (
+            '"(32*i + j)//8" --bounds i=0..31,j=0..31',
+            '"(N*i + j)//N" --bounds i=0..M-1,j=0..N-1',
+            '"floor(i/8)*8 + Mod(i, 8)" --bounds i=0.. --derivation',
+        ), "formulas:simplify", json={
+            "": "expression, bounds, simplified, derivation=expr.simplify:RewriteStep"}),
+        Row("code", "Print the index formula of a layout as source text.", "code, index_map", (
+            '"bf16[10,200]{1,0:T(8,128)(2,1)}"',
+            '"[1, 0, 1 p(4)]" --shape 6x8 --language rust --function',
+            '"f32[3,5]{1,0:T(2,2)}" --inverse --language python',
+            '"f32[M,N]{1,0:T(8,128)}" --language cuda --function --shift',
+            '"f32[M,N]{1,0:T(8,128)}" --assuming "N % 128 == 0"',
+            '"(32*i + j)//8" --bounds i=0..31,j=0..31 --language mlir',
+        ), "formulas:code", saves="output", json={"": "text, target, code"}),
+        Row("loops", "Print loops that visit each element of a layout once.",
+            "loops, index_map", (
+            '"f32[M,N]{1,0:T(8,128)}" --order physical --edges peel --language rust',
+            "nChw16c --shape 2x20x3x3 --names n,c,h,w --order n,h,w,c",
+            '"f32[M,N]{1,0}" --names i,j --tile i=64,j=64/8 --edges guards',
+            '"f32[M,N]{1,0}" "f32[M,N]{0,1:T(8,128)}" --of b --language mlir --function',
+            '"f32[M,N]{1,0:T(8,128)}" --names i,j --body "f({i}, {j}, x[{x}]);"',
+        ), "formulas:loops", ("holds",), "output", json={
+            "": "text, target, *loop_nests:LoopNest", " with --verify also": "proof=proof:Proof"}),
+        Row("relayout", "Print a function that moves a buffer to another layout.", "relayout", (
+            '"f32[1000,1000]{1,0}" "{1,0:T(8,128)}" -o tile.c',
+            "NCHW NHWC --shape 8x64x56x56 --type float32 --language cuda",
+            '"[0, 1]" "[1, 0]" --shape 6x8 --type bf16 --language python',
+            '"f32[60,64]{1,0}" "{1,0:T(8,128)}" --language triton',
+        ), "formulas:relayout", saves="output", json={
+            "": "source, target, language, dtype, formula, kernel"}),
+    ),
+    "GPUs": (
+        Row("banks", "Count the bank conflicts of accesses; find a swizzle.",
+            "bank_conflicts, best_swizzle, coalescing, cache_lines", (
+            '"f32[32,32]" row column',
+            '"(64,64):(72,1)" --bits 16 row.b128 ldmatrix',
+            '"(64,64):(64,1)" --bits 16 "SM80_16x8x16_F32F16F16F32_TN A"',
+            '"f32[M,LD]" column',
+            "--best --shape 64x64 --bits 16 row.b128 ldmatrix",
+            '--in global "f32[64,64]" column',
+        ), "layouts:banks", ("holds",),
+            json={"": "answers=gpu:BankConflicts|gpu:BankFormula"
+                      "|gpu.lines:Coalescing|gpu.lines:CacheLines",
+                  " with --best": "*gpu.swizzle:BestSwizzle"},
+            notes=("Exit status: 1 if an access has bank conflicts.",)),
+        Row("fragments", "List the known operands of matrix instructions.", "fragments", (
+            "SM80_16x8x16",
+            "v_mfma_f32 --json",
+        ), verdicts=("holds",), then="layouts:fragment_list", json={"": "fragments"},
+            notes=("Exit status: 1 if none begins so.",)),
+    ),
+    "Devices": (
+        Row("shards", "Say what each device holds of a sharded array.", "shards", (
+            '"f32[10,16]{1,0:T(8,128)}, sharding={devices=[4,2]<=[8]}"',
+            "\"f32[M,N], mesh={'x': 8}, spec=P('x', None)\"",
+            "\"bf16[K], mesh={'x': 8}, spec=P('x')\" --blocks 32",
+            '"f32[1000], placements=[Shard(0)], mesh=(16)" --coordinate 999 --json',
+        ), "layouts:shards", json={
+            "": "*explanations:Shards", " with --coordinate also": "places"}),
+        Row("reshard", "Say what must move between two shardings.", "reshard, rematerializations", (
+            """"f32[16,16], mesh={'x': 2, 'y': 4}, spec=P('x', 'y')" \\
+    "f32[16,16], mesh={'x': 2, 'y': 4}, spec=P(('x', 'y'), None)\"""",
+            '--shape 16x16x16 "{devices=[2,1,4]<=[4,2]T(1,0)}" "{devices=[1,8,1]<=[8]}" --device 5',
+            "--log training.log",
+        ), "layouts:reshard", ("holds",), json={
+            "": "*resharding.plan:Plan",
+            " with --device or --table": "messages=resharding:Message",
+            " with --log": "pairs=resharding.log:Rematerialization",
+        }),
+    ),
+    "Programs": (
+        Row("hlo", "Report the cost of the layouts of a program.",
+            "diagnose, compare_hlo, diagnose_many", (
+            "module.after_optimizations.txt",
+            "dump.txt --top 3 --tpu v5e --html report.html",
+            "before.txt after.txt",
+            "dump.txt --indexing fusion.3",
+            "dump.txt --tree",
+            "dumps/ --jobs 8 --journal done.jsonl --html fleet.html",
+        ), "programs:hlo", saves="html", json={
+            "": "*diagnostics:Diagnosis",
+            " of two dumps": "*diagnostics:HloComparison",
+            " of --indexing": "*indexing:InstructionIndexing",
+            " of many dumps": "*diagnostics:FleetReport",
+        }),
+        Row("memory", "Report the memory of a program: its peak, and who is alive.", "memory", (
+            "module.oom_intermediate_module.txt",
+            "module.after_optimizations-buffer-assignment.txt --html heap.html",
+            "assignment.txt program.txt --top 30 --json",
+        ), "programs:memory", saves="html"),
+        Row("oom", "Explain an out-of-memory report.", "read_oom", (
+            "log.txt",
+            "log.txt --tpu v3 --html report.html",
+        ), "programs:oom", saves="html"),
+        Row("tpu-compile", "Compile a JAX function for a TPU, and report on it.",
+            "tpu.diagnose, tpu.advise", (
+            'model.py:step --shapes "f32[64,512], f32[512,512]"',
+            "model.py:step --arguments example --tpu v6e --advise",
+            'model.py:step --shapes "f32[8,128]{0,1}" --dumps dumps',
+        ), "programs:tpu_compile", saves="html", json={
+            "": "*tpu_compiler.compilation:Compilation",
+            " of --advise": "*tpu_compiler.advise:Advice",
+        }),
+    ),
+    "Browser": (
+        Row("explore", "Start the interactive explorer in a browser.", "", (
+            "--check",
+            '--check --port 0 "bf16[10,200]{1,0:T(8,128)(2,1)}"',
+            '--check "[1, 0, 1 p(4)]" --shape 6x8 --compare "{1,0}"',
+        ), "programs:explore", json={" of --check": "url, answered, milliseconds"},
+            notes=("Only this machine can open the page, on 127.0.0.1; Ctrl-C ends it.",)),
+    ),
+}  # fmt: skip
+"""The commands in the groups of the general help."""
+
+ROWS: Final = {row.name: row for group in GROUPS.values() for row in group}
+
+SAID: Final = {
+    "at: Sequence[int]": "coordinate",  # --at is for sizes
+    "function: File": "FILE.py:FUNCTION",
+    "texts: Sequence[str]": "[LAYOUT] ACCESS...",
+    "boxes": "box",
+    "dots": "mark",
+    "element_bits": "bits",
+    "element_type": "type",
+    "generation": "tpu",
+    "in_any_way": "any",
+    "max_columns": "columns",
+    "max_rows": "rows",
+    "max_slices": "slices",
+    "max_slots": "slots",
+    "memory": "in",
+    "target": "language",
+}
+"""What is not called as its parameter: one name for one thing in all commands."""
+
+ALIASES: Final = {
+    "at": "coordinate",
+    "color": "colour",
+    "dtype": "type",
+    "element-bits": "bits",
+    "target": "language",
+}
+"""Other spellings of options, which the help does not list."""
+
+LEFT_OUT: Final = {
+    "correspondence": "--transpose and --any say it",
+    "simplified": "--cheapest says it",
+    "vector": "only for an access that is a Python function",
+    "over": "the command takes layouts, not several maps by name",
+    "progress": "a terminal shows it",
+    "compiler": "the options --seconds and --gibibytes bound it",
+    "cost": "a value of Python",
+}
+"""Parameters of functions that no option stands for, and why."""
