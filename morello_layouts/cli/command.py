@@ -71,7 +71,8 @@ class Command(click.Command):
                 more["callback"] = reading.layout
             yield click.Argument(
                 [p.name], nargs=-1 if type_name == "Sequence[str]" else 1, metavar=SAID.get(typed),
-                shell_complete=kind.complete if kind else None, **more,
+                type=kind.type if kind else None, shell_complete=kind.complete if kind else None,
+                **more,
             )  # fmt: skip
             return
         flag = f"--{(SAID.get(typed) or SAID.get(p.name, p.name)).replace('_', '-')}"
@@ -110,7 +111,7 @@ class Command(click.Command):
         if not found:
             module = sys.modules[self.function.__module__]
             found = {"": keys_of_types(types_in(self.function.__annotations__["return"], module))}
-        parts += [f"JSON{title}: {keys}." for title, keys in found.items()]
+        parts += [f"JSON{title}: {keys}." for title, keys in found.items() if keys]
         return "\n\n".join([*parts, *([f"In Python: {self.row.python}."] if self.public else [])])
 
     @epilog.setter
