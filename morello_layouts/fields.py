@@ -151,7 +151,7 @@ def _setter(name: str) -> Callable[[object, Any], None]:
     return lambda value, given: object.__setattr__(value, name, given)
 
 
-def settle(value: object, **fields: Any) -> None:
+def settle(value: object, /, **fields: Any) -> None:
     """Set fields of a frozen value, in its ``__post_init__``: those that depend on others."""
     for name, given in fields.items():
         object.__setattr__(value, name, given)

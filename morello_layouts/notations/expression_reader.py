@@ -338,9 +338,9 @@ class ExpressionReader:
             terms = tuple((atom, c // of.denominator) for atom, c in of.form.terms)
             return Placed(AffineExpr(terms, of.form.const // of.denominator), of.start)
         raise ParseError(
-            "this quotient is not always an integer",
+            "a/b may not be an integer",
             "index expressions divide with floor",
-            "write // for division that rounds down, or floor(a/b)",
+            "write a//b, which rounds down, or floor(a/b)",
             text=self.text,
             position=of.slash,
         )

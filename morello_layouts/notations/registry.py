@@ -206,9 +206,9 @@ NOTATIONS: Final = (
         "cute",
         "a CuTe layout",
         re.compile(r"\s*([_(0-9-]|S(w|wizzle)?\s*<)"),
-        "cute.reader:parse_cute",
+        "cute.text:parse_cute",
         "cute:CuteLayout ComposedLayout",
-        "cute.words:describe",
+        "cute.text:describe",
         "((4,2),8):((1,32),4)",
     ),
     Notation(

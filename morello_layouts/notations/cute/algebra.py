@@ -40,8 +40,8 @@ from morello_layouts.notations.cute.integers import (
     wrap,
 )
 from morello_layouts.notations.cute.layout import CuteLayout
-from morello_layouts.notations.cute.reader import parse_cute, parse_plain
 from morello_layouts.notations.cute.swizzle import ComposedLayout
+from morello_layouts.notations.cute.text import parse_cute, parse_plain
 
 LayoutLike: TypeAlias = "CuteLayout | str | int"
 """A layout, its text, or a size: the layout of that many elements in a row."""
@@ -189,10 +189,10 @@ def filter(layout: LayoutLike) -> CuteLayout:  # noqa: A001
 # Composition
 
 # What to do with a condition that C++ does not check, as an integer in it is dynamic.
-_Doubt: TypeAlias = Callable[[LayoutError], None]
+ConditionHandler: TypeAlias = Callable[[LayoutError], None]
 
 
-def ignore(_: LayoutError) -> None:
+def ignore_condition(_: LayoutError) -> None:
     """Let a condition be: a division that leaves a rest gives what CuTe gives."""
 
 
@@ -205,22 +205,22 @@ def _undivided(what: str, a: Any, b: Any, mode: int, left: Any) -> LayoutError:
     )
 
 
-def _compose(left: CuteLayout, n: Any, d: Any, doubt: _Doubt) -> CuteLayout:
+def _compose(left: CuteLayout, n: Any, d: Any, handle: ConditionHandler) -> CuteLayout:
     """CuTe's ``composition_impl``, of a coalesced layout and a shape with its strides."""
     if isinstance(n, tuple):
-        return joined([_compose(left, *pair, doubt) for pair in zip(n, d, strict=True)])
+        return joined([_compose(left, *pair, handle) for pair in zip(n, d, strict=True)])
     if isinstance(d, ScaledBasis):
         for mode in d.modes:
             left = left.modes[mode]
-        return _compose(left, n, d.value, doubt)
+        return _compose(left, n, d.value, handle)
     if is_static(d, 0):
         return CuteLayout(n, d)
     if not isinstance(left.shape, tuple):
         return CuteLayout(n, times(d, left.stride))
-    return _cut(left, n, d, doubt)
+    return _cut(left, n, d, handle)
 
 
-def _cut(left: CuteLayout, n: Any, d: Any, doubt: _Doubt) -> CuteLayout:
+def _cut(left: CuteLayout, n: Any, d: Any, handle: ConditionHandler) -> CuteLayout:
     """The elements 0, d, 2d, … of a flat layout, n of them."""
     shape: list[Any] = []
     stride: list[Any] = []
@@ -230,16 +230,16 @@ def _cut(left: CuteLayout, n: Any, d: Any, doubt: _Doubt) -> CuteLayout:
             raise _undivided(f"{n}:{d}", 0, size, k, left)
         if remainder(step, size) and not step < size:
             error = _undivided(f"the stride {step} of {n}:{d}", size, step, k, left)
-            _judge(error, doubt, size, step)
+            _refuse_or_handle(error, handle, size, step)
         elif remainder(size, step) and n != 1:
-            doubt(_undivided(f"the stride of {n}:{d}", step, size, k, left))
+            handle(_undivided(f"the stride of {n}:{d}", step, size, k, left))
         count = ceil_quotient(size, absolute(step))
         further = times(ceil_quotient(absolute(step), size), sign(step))
         if not (is_static(count, 1) or is_static(rest, 1)):
             taken = least(count, rest)
             if remainder(rest, taken):
                 error = _undivided(f"the size {rest} of {n}:{d}", taken, rest, k, left)
-                _judge(error, doubt, taken, rest)
+                _refuse_or_handle(error, handle, taken, rest)
             shape.append(taken)
             stride.append(times(step, move))
             rest = quotient(rest, taken)
@@ -250,17 +250,17 @@ def _cut(left: CuteLayout, n: Any, d: Any, doubt: _Doubt) -> CuteLayout:
     return CuteLayout(unwrap(tuple(shape)), unwrap(tuple(stride)))
 
 
-def _judge(error: LayoutError, doubt: _Doubt, *operands: Any) -> None:
-    """Raise what C++ refuses to compile; doubt what it does not check."""
+def _refuse_or_handle(error: LayoutError, handle: ConditionHandler, *operands: Any) -> None:
+    """Raise what C++ refuses to compile; handle what it does not check."""
     if all(map(is_static, operands)):
         raise error
-    doubt(error)
+    handle(error)
 
 
-def composed(a: CuteLayout, b: CuteLayout, doubt: _Doubt) -> CuteLayout:
-    """Return CuTe's composition; conditions that it does not check are told to ``doubt``."""
+def composed(a: CuteLayout, b: CuteLayout, handle: ConditionHandler) -> CuteLayout:
+    """Return CuTe's composition; conditions that it does not check are told to ``handle``."""
     left = _coalesce_x(a, map_leaves(lambda _: Static(0), b.coshape))
-    return _compose(left, b.shape, b.stride, doubt)
+    return _compose(left, b.shape, b.stride, handle)
 
 
 def composition(a: Swizzled, b: Tiler | ComposedLayout) -> CuteLayout | ComposedLayout:

@@ -11,13 +11,12 @@ Source: CUTLASS, ``include/cute/int_tuple.hpp``, ``numeric/integral_constant.hpp
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import reduce
 from math import gcd
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from morello_layouts.checks import as_int
 from morello_layouts.expr.sizes import SizeExpr
+from morello_layouts.fields import frozen, number
 from morello_layouts.limits import CUTE_LEAVES
 
 
@@ -36,24 +35,24 @@ class Static(int):
     __str__ = __repr__
 
 
-@dataclass(frozen=True, slots=True)
+MODE: Final = number(0, CUTE_LEAVES - 1, named="the number of a mode")
+"""The kind of a mode's number."""
+
+
+@frozen
 class ScaledBasis:
     """A stride in one mode of a coordinate: ``1@0`` moves by 1 in mode 0.
-
-    Attributes:
-        value: how far.
-        modes: the path to the mode, from the outermost; CuTe prints it from the innermost.
 
     >>> print(ScaledBasis(Static(1), (0, 2)))
     _1@2@0
     """
 
-    value: int
-    modes: tuple[int, ...]
+    value: int  #: how far.
+    modes: tuple[int, ...]  #: the path to the mode, from the outermost; CuTe prints it reversed.
 
     def __post_init__(self) -> None:
         for mode in (len(self.modes) - 1, *self.modes):
-            as_int(mode, "the number of a mode", 0, CUTE_LEAVES - 1, part=("stride",))
+            MODE(mode, "", ("stride",))
 
     def __str__(self) -> str:
         return f"{self.value}{''.join(f'@{mode}' for mode in reversed(self.modes))}"

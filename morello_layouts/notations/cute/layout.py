@@ -6,17 +6,17 @@ Source: CUTLASS's documentation, "CuTe Layouts"; ``include/cute/layout.hpp`` and
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from itertools import islice, starmap, zip_longest
 from math import prod
 from operator import pos
 from typing import Any
 
-from morello_layouts.checks import LARGEST, as_int, shown
+from morello_layouts.checks import LARGEST, Part, as_int, shown
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.expr import AffineExpr, coordinate_variables
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
+from morello_layouts.fields import checked, frozen, optional, settle
 from morello_layouts.layout import Layout
 from morello_layouts.limits import CUTE_LEAVES, NESTED_TUPLES
 from morello_layouts.notations.cute import integers
@@ -28,23 +28,37 @@ from morello_layouts.recipe.recognize import recipe_of_formula
 _ZERO = Static(0)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+def _checked(value: Any, name: str, part: Part, level: int = 0) -> Any:
+    """Return a shape or strides as nested tuples of integers; strides may be basis elements."""
+    if isinstance(value, tuple | list):
+        if level == NESTED_TUPLES:
+            raise LayoutError(
+                f"{name}: expected at most {NESTED_TUPLES} tuples inside each other, got more",
+                "sizes nest a few levels deep",
+                "leave out the parentheses around single values",
+                part=part,
+            )
+        if not value:
+            what = f"{name}: expected an integer or some in a tuple, got ()"
+            raise LayoutError(what, "each mode has a size", "write _1 for a single element")
+        return tuple(_checked(each, name, part, level + 1) for each in value)
+    if isinstance(value, Static | SizeExpr) or (
+        isinstance(value, ScaledBasis) and name == "stride"
+    ):
+        return value
+    if isinstance(value, ScaledBasis):
+        what = f"a size: expected an integer, got {value}"
+        raise LayoutError(what, "only strides have modes", "write @ after a stride", part=part)
+    least = 0 if name == "shape" else -LARGEST
+    return as_int(value, "a size" if name == "shape" else "a stride", least, part=part)
+
+
+@frozen(eq=False)
 class CuteLayout(Layout):
     """A layout of CuTe: ``((4,2),8):((1,16),4)`` has two modes, the first of them in two parts.
 
     Each mode is one coordinate. Inside of a mode the first part varies fastest. Strides may
     overlap, be 0 or negative, and leave gaps. Two layouts are equal if their texts are.
-
-    Attributes:
-        shape: sizes, nested: an ``int`` or a name is dynamic, a ``Static`` is known to CuTe's
-            compiler. The algebra takes no names.
-        stride: for each size the elements from one index to the next, nested alike. Or for each a
-            ``ScaledBasis``: the layout gives coordinates, and the offset of one is its place in the
-            smallest box around all of them, the first mode fastest. None: no gaps, the first mode
-            fastest.
-
-    Raises:
-        LayoutError: if the two are nested differently, or hold something else than integers.
 
     >>> layout = CuteLayout(((4, 2), 8), ((1, 16), 4))
     >>> layout.rank, layout.size, layout.cosize, layout(4), layout(((0, 1), 2))
@@ -53,15 +67,19 @@ class CuteLayout(Layout):
     (4,2):(_1,4)
     """
 
-    shape: Nested
-    stride: Nested = None  # type: ignore[assignment]
+    #: sizes, nested: an ``int`` or a name is dynamic, a ``Static`` is known to CuTe's compiler. The
+    #: algebra takes no names.
+    shape: Nested = checked(_checked)
+    #: for each size the elements from one index to the next, nested alike. Or for each a
+    #: ``ScaledBasis``: the layout gives coordinates, and the offset of one is its place in the
+    #: smallest box around all of them, the first mode fastest. None: no gaps, in that order.
+    stride: Nested = checked(optional(_checked), default=None)
 
     def __post_init__(self) -> None:
-        shape = _checked(self.shape, "shape")
-        stride = self.stride
-        stride = integers.compact(shape) if stride is None else _checked(stride, "stride")
-        object.__setattr__(self, "shape", shape)
-        object.__setattr__(self, "stride", stride)
+        shape, stride = self.shape, self.stride
+        if stride is None:
+            stride = integers.compact(shape)
+            settle(self, stride=stride)
         if not integers.congruent(shape, stride):
             raise LayoutError(
                 f"strides: expected one for each size of {integers.text(shape)}, "
@@ -124,7 +142,7 @@ class CuteLayout(Layout):
 
     @property
     def span(self) -> Int:
-        """The slots of whole rows: as the cosize, with all of the pitch behind the last row.
+        """The slots of whole rows: as the cosize, with all of the pitch after the last row.
 
         >>> CuteLayout((10, 50), (56, 1)).cosize, CuteLayout((10, 50), (56, 1)).span
         (554, 560)
@@ -158,7 +176,6 @@ class CuteLayout(Layout):
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The size of each mode."""
         return tuple(_number(integers.product(n)) for n in integers.wrap(self.shape))
 
     @property
@@ -167,7 +184,6 @@ class CuteLayout(Layout):
         return any(isinstance(x, SizeExpr) for leaf in self.leaves for x in leaf)
 
     def with_numbers(self, values: Mapping[str, int], /) -> CuteLayout:
-        """Return the layout with numbers in place of its names, if all of them are given."""
         names = {name for leaf in self.leaves for x in leaf if isinstance(x, SizeExpr)
                  for name in x.names()}  # fmt: skip
         if not names or not names <= values.keys():
@@ -213,10 +229,7 @@ class CuteLayout(Layout):
             offset += left * last
         return offset
 
-    def by_document(
-        self, coordinate: Sequence[int], shape: Sequence[int], /
-    ) -> tuple[int, int] | None:
-        """Return an element's offset and the buffer's size by CuTe's document."""
+    def by_document(self, coordinate: Sequence[int], shape: Sequence[int], /) -> tuple[int, int]:
         return by_strides(coordinate, integers.wrap(self.shape), integers.wrap(self.stride))
 
     @property
@@ -260,31 +273,6 @@ class CuteLayout(Layout):
 
 def _number(value: Any) -> Any:
     return int(value) if isinstance(value, int) else value
-
-
-def _checked(value: Any, name: str, level: int = 0) -> Any:
-    """Return a shape or strides as nested tuples of integers; strides may be basis elements."""
-    if isinstance(value, tuple | list):
-        if level == NESTED_TUPLES:
-            raise LayoutError(
-                f"{name}: expected at most {NESTED_TUPLES} tuples inside each other, got more",
-                "sizes nest a few levels deep",
-                "leave out the parentheses around single values",
-                part=(name,),
-            )
-        if not value:
-            what = f"{name}: expected an integer or some in a tuple, got ()"
-            raise LayoutError(what, "each mode has a size", "write _1 for a single element")
-        return tuple(_checked(part, name, level + 1) for part in value)
-    if isinstance(value, Static | SizeExpr) or (
-        isinstance(value, ScaledBasis) and name == "stride"
-    ):
-        return value
-    if isinstance(value, ScaledBasis):
-        what = f"a size: expected an integer, got {value}"
-        raise LayoutError(what, "only strides have modes", "write @ behind a stride", part=(name,))
-    least = 0 if name == "shape" else -LARGEST
-    return as_int(value, "a size" if name == "shape" else "a stride", least, part=(name,))
 
 
 def _as_coordinate(value: Leaf) -> Nested:

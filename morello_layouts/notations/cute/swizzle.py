@@ -10,7 +10,7 @@ Source: CUTLASS, ``include/cute/swizzle.hpp``, ``swizzle_layout.hpp``, ``layout_
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -18,6 +18,7 @@ from morello_layouts.checks import as_int
 from morello_layouts.errors import LayoutError
 from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.sizes import Int, round_up
+from morello_layouts.fields import frozen
 from morello_layouts.layout import ElementType, Layout
 from morello_layouts.limits import CUTE_LEAVES
 from morello_layouts.notations.cute.document import by_swizzle, longest_row
@@ -27,22 +28,17 @@ from morello_layouts.plain import Displayed
 from morello_layouts.recipe import Merge, Pad, Recipe, Split, Window, Xor
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class Swizzle(Displayed):
     """An exclusive or of some bits of an offset with others.
-
-    Attributes:
-        bits: how many bits.
-        base: the place of the lowest of both groups.
-        shift: how far the bits move down to those that they change; up if it is negative.
 
     >>> [Swizzle(1, 0, 2)(k) for k in range(8)]
     [0, 1, 2, 3, 5, 4, 7, 6]
     """
 
-    bits: int
-    base: int
-    shift: int
+    bits: int  #: how many bits.
+    base: int  #: the place of the lowest of both groups.
+    shift: int  #: how far the bits move down to those that they change; up if it is negative.
 
     def __post_init__(self) -> None:
         for number in (self.bits, self.base):
@@ -129,28 +125,22 @@ class Swizzle(Displayed):
         return f"Sw<{self.bits},{self.base},{self.shift}>"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class ComposedLayout(Layout):
     """A layout, an offset that is added, then a swizzle.
-
-    Attributes:
-        swizzle: what changes the sum.
-        offset: what is added, in elements.
-        layout: what gives the offset of a coordinate; it may be swizzled itself.
-        bits: the width of an element behind a pointer, where the swizzle acts on addresses in
-            bytes; None if it acts on offsets in elements.
-
-    Raises:
-        LayoutError: if a swizzle of bytes would move parts of an element.
 
     >>> by_bytes = ComposedLayout(Swizzle(3, 4, 3), 0, CuteLayout((8, 64), (64, 1)), 16)
     >>> print(by_bytes, by_bytes.in_elements.swizzle)
     Sw<3,4,3> o smem_ptr[16b](unset) o (8,64):(64,1) Sw<3,3,3>
     """
 
-    swizzle: Swizzle
-    offset: int
-    layout: CuteLayout | ComposedLayout
+    swizzle: Swizzle  #: what changes the sum.
+    offset: int  #: what is added, in elements.
+    layout: (
+        CuteLayout | ComposedLayout
+    )  #: gives the offset of a coordinate; may be swizzled itself.
+    #: the width of an element after a pointer, where the swizzle acts on addresses in bytes; None
+    #: if it acts on offsets in elements.
     bits: int | None = None
 
     def __post_init__(self) -> None:
@@ -206,7 +196,6 @@ class ComposedLayout(Layout):
 
     @property
     def sizes(self) -> tuple[Int, ...]:
-        """The size of each mode."""
         return self.layout.sizes
 
     @property
@@ -252,20 +241,15 @@ class ComposedLayout(Layout):
         read = x // (1 << lowest) % (1 << swizzle.bits)
         return x ^ read * (1 << swizzle.base + max(0, -swizzle.shift))
 
-    def by_document(
-        self, coordinate: Sequence[int], shape: Sequence[int], /
-    ) -> tuple[int, int] | None:
-        """Return an element's offset and the buffer's size, on addresses if CuTe takes these."""
+    def by_document(self, coordinate: Sequence[int], shape: Sequence[int], /) -> tuple[int, int]:
         below = self.layout.by_document(coordinate, shape)
-        if below is None:
-            return None
+        own = self.swizzle
         place, size = (number + self.offset for number in below)
         if isinstance(self.layout, CuteLayout):
             size = max(size, self.offset + longest_row(wrap(self.shape), wrap(self.layout.stride)))
-        return by_swizzle(place, size, astuple(self.swizzle), self.bits)
+        return by_swizzle(place, size, (own.bits, own.base, own.shift), self.bits)
 
     def with_numbers(self, values: Mapping[str, int], /) -> ComposedLayout:
-        """Return the layout with numbers in place of names."""
         return replace(self, layout=self.layout.with_numbers(values))
 
     def notes(self, shape: Sequence[Int], /) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from morello_layouts.notations.cute.algebra import (
     coalesce,
     complement,
     composed,
-    ignore,
+    ignore_condition,
     joined,
 )
 from morello_layouts.notations.cute.integers import Nested, text, times, wrap
@@ -41,7 +41,7 @@ def _each(
 
 def _divided(layout: CuteLayout, tiler: CuteLayout) -> CuteLayout:
     rest = complement(tiler, coalesce(layout).shape)
-    return composed(layout, joined([tiler, rest]), ignore)
+    return composed(layout, joined([tiler, rest]), ignore_condition)
 
 
 def logical_divide(layout: LayoutLike, tiler: Tiler) -> CuteLayout:
@@ -61,7 +61,7 @@ def logical_divide(layout: LayoutLike, tiler: Tiler) -> CuteLayout:
 
 def _multiplied(block: CuteLayout, tiler: CuteLayout) -> CuteLayout:
     rest = complement(block, times(block.size, tiler.cosize))
-    return joined([block, composed(rest, tiler, ignore)])
+    return joined([block, composed(rest, tiler, ignore_condition)])
 
 
 def logical_product(block: LayoutLike, tiler: Tiler) -> CuteLayout:

@@ -16,7 +16,7 @@ from morello_layouts.description import listed
 from morello_layouts.errors import LayoutError, ParseError, UnsupportedError
 from morello_layouts.limits import FRAGMENT_PLACES, MAP_TEXT
 from morello_layouts.notations.cute.layout import CuteLayout
-from morello_layouts.notations.cute.reader import parse_plain
+from morello_layouts.notations.cute.text import parse_plain
 from morello_layouts.notations.fragments.instructions import instructions
 from morello_layouts.notations.fragments.layout import Axis, FragmentLayout
 from morello_layouts.notations.fragments.operands import Instruction

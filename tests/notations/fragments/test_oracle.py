@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.notations.cute.reader import parse_cute
+from morello_layouts.notations.cute.text import parse_cute
 from morello_layouts.notations.fragments import FragmentLayout
 from morello_layouts.recipe import elements_by_slot
 from tests.support.paths import DATA

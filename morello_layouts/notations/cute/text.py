@@ -1,0 +1,225 @@
+"""CuTe's text: ``((4,2),8):((1,16),4)``, with ``_4`` for static integers; and in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from morello_layouts.description import (
+    Description,
+    Dimension,
+    Part,
+    amount,
+    count,
+    dimensions,
+    memory_axes,
+)
+from morello_layouts.errors import LayoutError, ParseError
+from morello_layouts.expr.sizes import SizeExpr
+from morello_layouts.limits import CUTE_LEAVES, NESTED_TUPLES
+from morello_layouts.notations.cute.integers import MODE, ScaledBasis, Static
+from morello_layouts.notations.cute.layout import CuteLayout
+from morello_layouts.notations.cute.swizzle import ComposedLayout, Swizzle
+from morello_layouts.notations.grammar import Source, Syntax, Terminal, integer
+from morello_layouts.notations.text import ABSENT, Note, Rule, Sign, choice, field, made, many, word
+
+_SYNTAX: Final = Syntax(
+    form="a CuTe layout is sizes:strides, nested alike, as in ((4,2),8):((1,16),4)",
+    example="write for example (4,2):(1,4), or (_4,_2):(_1,_4) for static integers",
+)
+
+_SWIZZLED: Final = replace(
+    _SYNTAX,
+    form="a swizzle stands before a layout: Sw<B,M,S> o offset o layout, in elements; or in bytes "
+    "Sw<B,M,S> o smem_ptr[16b](unset) o layout",
+    example="write for example Sw<3,3,3> o 0 o (8,64):(64,1)",
+)
+
+_SWIZZLE: Final = Terminal("a swizzle", r"Swizzle|Sw|S(?=\s*<)")
+_INTEGER: Final = Terminal("an integer", "-?[0-9]+")
+_NAME: Final = Terminal("a name", "[A-Za-z][A-Za-z0-9_]*")
+
+_NO_NAME: Final = re.compile(r"d[0-9]+|p")
+
+_MODES: Final = many(
+    made(
+        lambda mode: MODE(mode, "", ("mode",)),
+        Sign("@", "'@'", "@", quiet=True),
+        field("mode", word(Terminal("the number of a mode", "[0-9]+"), integer)),
+    )
+)
+
+
+def _nested(source: Source, note: Note | None = None, _: bool = True) -> Any:
+    """Read nested tuples of integers, names and scaled basis elements."""
+    if note:
+        note.mark(source.at)
+    if source.take("("):
+        return tuple(source.series(lambda: _nested(source), ")", least=1, trailing=True))
+    static = source.take("_")
+    leaf = source.need(_INTEGER) if static else source.need(_INTEGER, _NAME)
+    if leaf.kind is _NAME:
+        if _NO_NAME.fullmatch(leaf):
+            what = f"expected a name such as M, got {leaf}, which is a coordinate or an offset"
+            raise _SYNTAX.error(what, _SYNTAX.example, source.text, leaf.start)
+        return SizeExpr.named(str(leaf))
+    value = integer(leaf, source.text)
+    value = Static(value) if static else value
+    path = _MODES.read(source, None, False)
+    return ScaledBasis(value, path[::-1]) if path else value
+
+
+def _offset(source: Source, *_: Any) -> Any:
+    static = source.take("_")
+    number = source.need(_INTEGER) if static else source.take(_INTEGER)
+    if number is None:
+        return ABSENT
+    value = integer(number, source.text)
+    return {"offset": Static(value) if static else value}
+
+
+def _composed(swizzles: tuple[dict[str, Any], ...], layout: CuteLayout) -> Any:
+    found: CuteLayout | ComposedLayout = layout
+    for k, own in reversed([*enumerate(swizzles)]):
+        try:
+            found = ComposedLayout(own["swizzle"], layout=found, **own["middle"])
+        except LayoutError as error:
+            error.part = (
+                "swizzles",
+                k,
+                *(("middle", "bits") if error.part == ("bits",) else ("swizzle",)),
+            )
+            raise
+    return found
+
+
+_NUMBER: Final = word(_INTEGER, integer)
+_POINTER: Final = made(
+    lambda bits: {"offset": Static(0), "bits": bits},
+    *("smem_ptr", "[", field("bits", _NUMBER), "b", "]", "(", "unset", ")"),
+)
+_BEFORE: Final = made(
+    dict,
+    field(
+        "swizzle",
+        made(
+            Swizzle,
+            *(_SWIZZLE, "<", field("bits", _NUMBER), ",", field("base", _NUMBER), ","),
+            *(field("shift", _NUMBER), ">"),
+        ),
+    ),
+    "o",
+    field("middle", choice(_POINTER, Rule(_offset))),
+    "o",
+)
+_PLAIN: Final = made(
+    CuteLayout,
+    field("shape", Rule(_nested)),
+    field("stride", ":", Rule(_nested), default=None),
+)
+_LAYOUT: Final = made(
+    _composed, field("swizzles", many(_BEFORE), default=()), field("layout", _PLAIN)
+)
+
+
+def parse_cute(text: str) -> CuteLayout | ComposedLayout:
+    """Parse a layout as CuTe prints it, with any swizzles before it.
+
+    Names stand for dynamic integers: ``(M,K):(K,1)``.
+    """
+    _limit(text)
+    found: CuteLayout | ComposedLayout
+    found = _LAYOUT.parse(text, _SWIZZLED if "<" in text else _SYNTAX, r"\s*")
+    return found
+
+
+def parse_plain(text: str) -> CuteLayout:
+    """Parse a layout without a swizzle."""
+    found = parse_cute(text)
+    if isinstance(found, CuteLayout):
+        return found
+    raise ParseError(
+        "expected a layout without a swizzle",
+        "a swizzle changes bits of offsets, which sizes and strides do not say",
+        "give the layout after the last o",
+        text=text,
+        position=len(text) - len(text.lstrip()),
+    )
+
+
+def _limit(text: str) -> None:
+    """Refuse text that is deeper or longer than any layout, before the grammar reads it."""
+    if text.count("(") <= NESTED_TUPLES and text.count(",") + text.count("@") <= CUTE_LEAVES:
+        return
+    depth = commas = modes = 0
+    for position, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        commas = 0 if character == ":" else commas + (character == ",")
+        modes = 0 if character == "," else modes + (character == "@")
+        for found, most, what in (
+            (depth, NESTED_TUPLES, "parentheses inside each other"),
+            (commas, CUTE_LEAVES, "sizes or strides"),
+            (modes, CUTE_LEAVES, "modes of a stride"),
+        ):
+            if found > most:
+                raise ParseError(
+                    f"expected at most {most} {what}",
+                    _SYNTAX.form,
+                    _SYNTAX.example,
+                    text=text,
+                    position=position,
+                    reached=position,
+                )
+
+
+# ---- words
+
+
+def describe(
+    layout: CuteLayout | ComposedLayout,
+    sizes: Sequence[int] | None = None,  # noqa: ARG001
+) -> Description:
+    """Say what each swizzle, size and stride means."""
+    dims = dimensions([n if isinstance(n, int) else str(n) for n in layout.sizes])
+    parts, plain = list[Part](), layout
+    while isinstance(plain, ComposedLayout):
+        parts.append(Part(str(plain.swizzle), plain.words))
+        if plain.offset:
+            parts.append(Part(str(plain.offset), "added to the offset before the swizzle"))
+        plain = plain.layout
+    pairs = zip(plain.modes, dims, strict=True)
+    parts += (part for mode, dim in pairs for part in _parts(mode, dim))
+    axes = () if plain is not layout else memory_axes(layout.recipe(layout.sizes), dims)
+    modes, kind = count(plain.rank, "mode"), "CuTe layout"
+    headline = f"{modes}, {_amount(plain.size)} elements in {_amount(plain.cosize)} slots"
+    if isinstance(layout, ComposedLayout):
+        kind = "CuTe layout with a swizzle"
+    return Description(str(layout), kind, headline, dims, tuple(parts), axes)
+
+
+def _amount(n: Any) -> str:
+    return amount(n) if isinstance(n, int) else str(n)
+
+
+def _parts(mode: CuteLayout, dim: Dimension) -> list[Part]:
+    """Each size of a mode with its stride: a digit of the coordinate, the fastest first."""
+    found, unit = list[Part](), 1
+    for size, stride in mode.leaves:
+        if size == mode.size:
+            what = f"all {_amount(size)} of {dim.name}"
+        else:
+            things = (
+                _count(size, "neighbour") if unit == 1 else f"{_count(size, 'block')} of {unit}"
+            )
+            what = f"{things} along {dim.name}"
+        slots = _count(stride, "slot") if "@" not in str(stride) else stride  # @: a coordinate
+        where = f"{slots} apart" if stride != 0 else "in one slot"
+        found.append(Part(f"{size}:{stride}", f"{what}, {where}"))
+        unit = size * unit
+    return found
+
+
+def _count(n: Any, noun: str) -> str:
+    return count(n, noun) if isinstance(n, int) else f"{n} {noun}s"
