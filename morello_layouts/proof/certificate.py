@@ -64,13 +64,13 @@ def _others(m: IndexMap) -> list[str]:
 
 def _certificate_of_formula(m: AffineMap, claim: str) -> Certificate:
     """Return a certificate by an inverse of the formula; the checker trusts none of them."""
-    for inverse, size in _inverses(m) if len(m.given) == 1 and claim != "verified" else ():
+    for inverse, size, layout in _inverses(m) if len(m.given) == 1 and claim != "verified" else ():
         found = {**_statement(claim, m), "inverse": inverse}
         if m.buffer_size is None:
             found["size"] = _size(size, m)
         found["padding"] = f"{found['size']} - {'*'.join(f'({n})' for n in found['shape'])}"
         with suppress(UnsupportedError):
-            return _proved(found, m)
+            return _proved(found, layout)
     raise UnsupportedError(
         f"a certificate that {m} is {claim}: no inverse of the formula was found",
         "only an offset that is a sum of digits in growing strides has one",
@@ -78,13 +78,17 @@ def _certificate_of_formula(m: AffineMap, claim: str) -> Certificate:
     )
 
 
-def _inverses(m: AffineMap) -> Iterator[tuple[list[str], Int]]:
-    """Yield inverses of a formula, with the size of a buffer that it fills: by steps, by digits."""
+def _inverses(m: AffineMap) -> Iterator[tuple[list[str], Int, AnyMap]]:
+    """Yield inverses of a formula, each with the size of a buffer that it fills and its map.
+
+    The map of a layout says what a pitch needs, as its recipe does.
+    """
     for sized in (m, replace(m, buffer_size=None)):
         with isl_budget() as context:
             layout = as_layout(sized, context)
         if layout is not None:
-            yield [python_text(expr) for expr in layout.inverse.exprs], layout.recipe.size
+            inverse = [python_text(expr) for expr in layout.inverse.exprs]
+            yield inverse, layout.recipe.size, layout
     digits = digits_of(canonicalize(m.given[0]), m.sizes)
     if digits is not None:
         end: Int = 1
@@ -94,7 +98,7 @@ def _inverses(m: AffineMap) -> Iterator[tuple[list[str], Int]]:
                 found[k].append(f"{weight}*(({rest})//({_size(factor, m)}))")
                 rest = f"({rest})%({_size(factor, m)})"
             end = end + factor * (count - 1)
-        yield [" + ".join(terms) for terms in found], end + m.given[0].const
+        yield [" + ".join(terms) for terms in found], end + m.given[0].const, m
 
 
 def digits_of(form: AffineExpr, shape: Sequence[Int]) -> list[tuple[Int, int, int, Int]] | None:
