@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import log10
 from typing import ClassVar, Final, NamedTuple, TypeAlias
 
 from morello_layouts.expr import AffineExpr, canonicalize, standard, variable
 from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.fields import frozen
 from morello_layouts.recipe import Recipe, physical_coordinates
 from morello_layouts.recipe.digits import Digits, axes_of, axis_text, has_digits
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MemoryAxis:
     """An axis of the array in memory."""
 
@@ -26,7 +27,7 @@ class MemoryAxis:
     json_keys: ClassVar[tuple[str, ...]] = ("coordinate=label", "size")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dimension:
     """A logical dimension."""
 
@@ -36,7 +37,7 @@ class Dimension:
     is_dynamic: bool = False  #: whether the size is only the largest one.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Part:
     """A part of a layout's text, and its meaning."""
 
@@ -45,7 +46,7 @@ class Part:
     is_implied: bool = False  #: whether the text leaves the part out, which then has its default.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Word:
     """Which elements share a 32-bit word."""
 
@@ -57,7 +58,7 @@ class Word:
     text: str  #: the same in words, with r and c for the last two indices.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BufferSizes:
     """The size of an array, and the size of its buffer."""
 
@@ -109,7 +110,7 @@ class BufferSizes:
             return None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Description:
     """A layout in words."""
 

@@ -76,29 +76,30 @@ def _made(cls: Any, *, slots: bool, eq: bool) -> Any:
     every: dict[str, Field[Any]] = {}
     for base in reversed(cls.__mro__[1:]):
         every |= base.__dict__.get("__dataclass_fields__", {})
-    body, own = dict(cls.__dict__), []
+    body, own = dict(cls.__dict__), dict[str, Field[Any]]()
     for name, kind in body.get("__annotations__", {}).items():
         if "ClassVar" not in str(kind):
             given = body.pop(name, MISSING)
             one: Any = given if isinstance(given, Field) else field(default=given)
             one.name, one.type, one._field_type = name, kind, _OWN
-            every[name] = one
-            own.append(name)
-    body.update(_METHODS)
-    body["__dataclass_fields__"], body["__match_args__"] = every, tuple(every)
-    if eq:
-        for name, method in _equality(every.values()).items():
-            body.setdefault(name, method)
-            if body[name] is None:  # __hash__ of a class that has its own __eq__
-                body[name] = method
+            own[name] = one
+    every |= own
+    added = {**_FROZEN, "__dataclass_fields__": every, "__match_args__": tuple(every)}
+    if eq:  # a class that has its own __eq__ has None for its __hash__
+        methods = _equality(every.values()).items()
+        added |= {name: method for name, method in methods if body.get(name) is None}
     if cls.__repr__ is object.__repr__:
-        body["__repr__"] = _repr
-    for name in ("__dict__", "__weakref__"):
-        body.pop(name, None)
+        added["__repr__"] = _repr
     if slots:
-        body["__slots__"] = own
-    made = type(cls)(cls.__name__, cls.__bases__, body)
-    made.__qualname__ = cls.__qualname__
+        for name in ("__dict__", "__weakref__"):
+            body.pop(name, None)
+        made = type(cls)(cls.__name__, cls.__bases__, {**_STATE, **body, **added, "__slots__": own})
+        made.__qualname__ = cls.__qualname__
+    else:
+        made = cls
+        added |= {name: one.default for name, one in own.items() if one.default is not MISSING}
+        for name, value in added.items():
+            setattr(cls, name, value)
     if "__init__" not in body:
         made.__init__ = _Init(made, every)
     return made
@@ -194,13 +195,12 @@ def _restore(self: Any, state: list[Any]) -> None:
     settle(self, **dict(zip(self.__dataclass_fields__, state, strict=True)))
 
 
-_METHODS: Final = {
+_FROZEN: Final = {
     "__dataclass_params__": SimpleNamespace(frozen=True),
     "__setattr__": _refuse,
     "__delattr__": _refuse,
-    "__getstate__": _state,
-    "__setstate__": _restore,
 }
+_STATE: Final = {"__getstate__": _state, "__setstate__": _restore}
 
 
 # ---- kinds

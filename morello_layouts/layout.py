@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -13,12 +12,13 @@ from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.sizes import Int
+from morello_layouts.fields import frozen
 from morello_layouts.lazy import from_front
 from morello_layouts.plain import Displayed
 from morello_layouts.recipe import Recipe, known
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ElementType:
     """The type of an array's elements."""
 

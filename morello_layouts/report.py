@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from html import escape
 from textwrap import wrap
 from typing import Any, Final, TypeAlias, TypeVar
 
 from morello_layouts.description import amount
 from morello_layouts.errors import LayoutError
+from morello_layouts.fields import frozen
 from morello_layouts.limits import REPORT_CHANGES
 from morello_layouts.notations.xla import COMBINE, XlaShape, bits_of
 from morello_layouts.plain import plain
@@ -18,7 +18,7 @@ from morello_layouts.plain import plain
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TableCell:
     """A cell of a table.
 
@@ -35,7 +35,7 @@ class TableCell:
         return not isinstance(self.value, str)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TableRow:
     """A row and the lines below it."""
 
@@ -44,7 +44,7 @@ class TableRow:
     shape: XlaShape | None = None  #: an array to draw, or None.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Table:
     """A table with its title."""
 
@@ -54,7 +54,7 @@ class Table:
     note: str = ""  #: a line below the title, if not empty.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Summary:
     """The lines above the tables."""
 
@@ -183,7 +183,7 @@ _HATCHES: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _TileAxis:
     """One axis of a drawing: the dimension along it, its size, and the tile's size."""
 

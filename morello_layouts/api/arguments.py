@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from morello_layouts import notations
@@ -13,6 +12,7 @@ from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr, Interval
 from morello_layouts.expr.assumptions import Assumption, meet_all
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
+from morello_layouts.fields import frozen
 from morello_layouts.lazy import importing
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ Assuming: TypeAlias = "str | sympy.Basic | Mapping[Any, tuple[int, int | None]] 
 """Assumptions: text, SymPy, ranges by name, or several of these."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sizes:
     """The sizes of a shape, and its SymPy symbols by name."""
 

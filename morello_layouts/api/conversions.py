@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Final, Literal, TypeAlias, get_args
 
 from morello_layouts.api.arguments import Assuming, Shape, sizes_of
@@ -16,6 +15,7 @@ from morello_layouts.errors import (
     UnsupportedError,
 )
 from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.fields import frozen
 from morello_layouts.layout import Layout
 from morello_layouts.lazy import importing
 from morello_layouts.notations.xla import XlaLayout, XlaShape
@@ -141,7 +141,7 @@ f32[3,5]{1,0:T(2,2)}
     return _with_type(found, sizes, element_type)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Conversion:
     """A layout in one notation, or the reason why it cannot be written there."""
 

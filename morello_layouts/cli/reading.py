@@ -6,7 +6,6 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -15,6 +14,7 @@ from click.shell_completion import CompletionItem
 
 from morello_layouts.checks import as_permutation
 from morello_layouts.errors import LayoutError, ShapeError
+from morello_layouts.fields import frozen
 from morello_layouts.layout import Arrays
 from morello_layouts.notations import parse, parse_shape
 from morello_layouts.notations.registry import NAMES, require_notation
@@ -41,7 +41,7 @@ Tiles: TypeAlias = Mapping[str, Sequence[int]]
 Order: TypeAlias = Sequence[int]
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Kind:
     """How the values of an option are written.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar
 
 from morello_layouts.codegen.operations import Arithmetic, Lowering, Node, Op, use_counts
@@ -14,6 +13,7 @@ from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.expr import AffineExpr, Interval, Var, variable
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.fields import frozen
 
 PADDING = "is_padding"
 """The name of the padding condition among the results."""
@@ -22,7 +22,7 @@ PADDING_LAST = "The last result is whether the offset holds padding."
 """The comment on it in languages whose results are a tuple."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Formulas:
     """Formulas over the same variables."""
 
@@ -159,7 +159,7 @@ class Language(ABC):
         """Return a whole function."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Program:
     """The operations of formulas as texts in a language."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from math import gcd
 from typing import Any, Final, TypeAlias
@@ -21,6 +20,7 @@ from morello_layouts.expr.sizes import (
     sign,
 )
 from morello_layouts.expr.substitution import replace_digits
+from morello_layouts.fields import frozen
 
 
 class Op(Enum):
@@ -138,7 +138,7 @@ Term: TypeAlias = tuple[Atom | None, Int]
 """A term of a sum; its constant has no atom."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Arithmetic:
     """The meaning of a target's operators."""
 

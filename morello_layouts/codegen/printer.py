@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from itertools import count
 from typing import ClassVar, Final, NamedTuple
@@ -13,6 +13,7 @@ from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr import Interval
 from morello_layouts.expr.bounds import UNBOUNDED, range_of_xor
 from morello_layouts.expr.sizes import Int, Monomial, SizeExpr
+from morello_layouts.fields import frozen
 from morello_layouts.limits import CODE_TEXT
 
 
@@ -38,7 +39,7 @@ class IntType(Enum):
         return -self.largest - 1 if self.signed else 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Widths:
     """The choice of types: 32 bits if the bounds prove that all values fit, else 64 bits.
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, Final, NamedTuple, TypeVar
 
 from morello_layouts.errors import LayoutError, UnsupportedError
+from morello_layouts.fields import frozen
 from morello_layouts.hlo import HloComputation, HloInstruction, HloModule
 from morello_layouts.hlo.module import number_of
 from morello_layouts.hlo.scanner import CALLED_BY
@@ -171,7 +172,7 @@ def _arrays(values: Iterable[XlaValue]) -> tuple[XlaShape, ...]:
     return tuple(array for value in values for _, array in value.arrays())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bytes:
     """The bytes of some arrays.
 
@@ -239,7 +240,7 @@ class WasteCache(dict[XlaShape, Waste | None]):
         return sum(map(self.bytes_of, shapes), Bytes())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Totals:
     """Sums over a program.
 
@@ -271,7 +272,7 @@ def totals_of(
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LayoutUse:
     """The use of one layout in any memory space.
 
@@ -286,7 +287,7 @@ class LayoutUse:
     bytes: Bytes  #: the bytes of the arrays that have it.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SpaceUse:
     """The use of one memory space.
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, Final, Literal
 
 from morello_layouts.diagnostics.buffers import is_fused
 from morello_layouts.diagnostics.forces import Neighbours, inner_computation
 from morello_layouts.diagnostics.moves import VerdictCache
 from morello_layouts.errors import LayoutError, UnsupportedError
+from morello_layouts.fields import frozen
 from morello_layouts.hlo import HloComputation, HloInstruction, HloModule
 from morello_layouts.indexing import IndexingMap, OperandRead
 from morello_layouts.indexing.programs import instruction_indexing
@@ -32,7 +33,7 @@ _FREE_OR_NOT: Final = ("copy", "transpose", "reshape", "bitcast")
 _IN_FUSION: Final = _PURE | {"parameter", "constant"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChainStep:
     """A move of a chain."""
 
@@ -43,7 +44,7 @@ class ChainStep:
     is_needless: bool  #: whether the chain does without what it writes.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MoveChain:
     """Moves one after the other, from a value that is no move's result.
 

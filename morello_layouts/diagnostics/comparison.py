@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import ClassVar, Final, TypeVar
 
 from morello_layouts.diagnostics.buffers import (
@@ -18,6 +17,7 @@ from morello_layouts.diagnostics.buffers import (
     totals_of,
 )
 from morello_layouts.diagnostics.moves import Effect, HloMove, VerdictCache, effect_text, moves_of
+from morello_layouts.fields import frozen
 from morello_layouts.hlo import HloModule, read_hlo
 from morello_layouts.hlo.reader import platform_of
 from morello_layouts.notations.xla import XlaShape
@@ -36,7 +36,7 @@ from morello_layouts.report import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TypeChange:
     """An array type in any layout whose arrays take other bytes than before.
 
@@ -56,7 +56,7 @@ class TypeChange:
         return self.after.reserved_bytes - self.before.reserved_bytes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LayoutChange:
     """An instruction of one name, opcode and type in both dumps, with another layout.
 
@@ -79,7 +79,7 @@ class LayoutChange:
         return self.after_bytes - self.before_bytes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MoveChange:
     """Moves of one opcode and types that are not free, and their number in both programs.
 
@@ -106,7 +106,7 @@ class MoveChange:
 C = TypeVar("C", TypeChange, LayoutChange, MoveChange)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class HloComparison(Report):
     """The differences between two programs. ``print`` it, or let a notebook show it.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import ClassVar, Final
@@ -44,6 +43,7 @@ from morello_layouts.diagnostics.sharding import (
 )
 from morello_layouts.diagnostics.wasteful import WastefulArray, wasteful_arrays
 from morello_layouts.errors import LayoutError
+from morello_layouts.fields import frozen
 from morello_layouts.hlo import HloModule, read_hlo
 from morello_layouts.hlo.assignment import read_assignment
 from morello_layouts.hlo.reader import assignment_beside, platform_of
@@ -64,7 +64,7 @@ from morello_layouts.report import (
 from morello_layouts.tpu_layouts.layouts import Generation, generation_of
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class Diagnosis(Report):
     """The cost of the layouts of a program. ``print`` it, or let a notebook show it.
 

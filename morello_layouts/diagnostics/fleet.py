@@ -28,6 +28,7 @@ from morello_layouts.diagnostics.digests import (
 )
 from morello_layouts.diagnostics.moves import effect_text
 from morello_layouts.errors import LayoutError
+from morello_layouts.fields import frozen
 from morello_layouts.limits import FLEET_KEYS, REPORT_CHANGES
 from morello_layouts.report import (
     Columns,
@@ -112,7 +113,7 @@ class _Sums(dict[str, Sum]):
             self.update(kept)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FleetRow:
     """A row of a table over many programs."""
 
@@ -124,7 +125,7 @@ class FleetRow:
     programs: int  #: the programs that have it.
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class FleetReport(Report):
     """What layouts cost across many programs. ``print`` it, or let a notebook show it."""
 

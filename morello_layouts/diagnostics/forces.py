@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
+from morello_layouts.fields import frozen
 from morello_layouts.hlo import HloComputation, HloInstruction, HloMetadata, HloModule
 from morello_layouts.hlo.module import number_of
 from morello_layouts.lazy import importing
@@ -62,7 +62,7 @@ _NAMES: Final = frozenset({"tuple", "get-tuple-element", "bitcast", "copy-done",
 _STOPS: Final = frozenset({"copy", "transpose", "parameter", "while", "conditional", "constant"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Force:
     """The instruction that a value's layout follows from.
 

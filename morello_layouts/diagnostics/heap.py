@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from html import escape
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from morello_layouts.fields import frozen
 from morello_layouts.hlo.assignment import Allocation, PlacedValue, Schedule
 from morello_layouts.lazy import numpy as np
 from morello_layouts.limits import HEAP_COLUMNS, HEAP_STEPS
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Heap:
     """The temporary bytes of a memory space that are live while a program runs."""
 

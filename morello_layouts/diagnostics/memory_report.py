@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple
@@ -14,6 +14,7 @@ from morello_layouts.diagnostics.buffers import Bytes, WasteCache, space_name, s
 from morello_layouts.diagnostics.heap import Heap, heap_of, heap_svg, live_values
 from morello_layouts.diagnostics.moves import Place, instruction_place
 from morello_layouts.errors import LayoutError
+from morello_layouts.fields import frozen
 from morello_layouts.hlo import HloModule, read_hlo
 from morello_layouts.hlo.assignment import (
     Allocation,
@@ -56,7 +57,7 @@ class KindBytes(NamedTuple):
     thread_local: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SpaceMemory:
     """The memory that a program reserves in one memory space."""
 
@@ -79,7 +80,7 @@ class SpaceMemory:
         return KindBytes(*(self.by_kind.get(kind, 0) for kind in _KINDS))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LiveValue:
     """A value that takes memory at the peak."""
 
@@ -91,7 +92,7 @@ class LiveValue:
     bytes: Bytes  #: its data, and the bytes that it takes.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Share:
     """The bytes at the peak that have one source line, or one operation."""
 
@@ -101,7 +102,7 @@ class Share:
     bytes: Bytes  #: the data, and the bytes that it takes.
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class MemoryReport(Report):
     """The memory of a program. ``print`` it, or let a notebook show it."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from math import prod
 from typing import ClassVar, Final, Literal, TypeAlias
 
@@ -12,6 +11,7 @@ from morello_layouts.api import is_bitcast
 from morello_layouts.diagnostics.buffers import Buffer, is_fused, space_name, without_memory_space
 from morello_layouts.diagnostics.forces import Force, Neighbours, origin_of
 from morello_layouts.errors import LayoutError
+from morello_layouts.fields import frozen
 from morello_layouts.hlo import HloInstruction, HloModule
 from morello_layouts.limits import REPORT_PLACES
 from morello_layouts.notations.xla import XlaShape, XlaTuple, XlaValue
@@ -38,7 +38,7 @@ _ORDER: Final = re.compile(r"\{\s*(?:[0-9]{1,9}(?:\s*,\s*[0-9]{1,9})*+)?\s*\}", 
 _NUMBER: Final = re.compile(r"[0-9]+", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """The place where an array is defined.
 
@@ -72,7 +72,7 @@ def place_of(defined: Buffer | HloMove) -> Place:
     return instruction_place(defined.instruction, defined.computation, defined.name)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Verdict:
     """The effect of a move on the bytes.
 
@@ -253,7 +253,7 @@ def _memory_order(x: XlaShape) -> list[int]:
     return [] if layout is None else [k for k in layout.major_to_minor if x.dims[k] != 1]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HloMove:
     """A copy, transpose, reshape or bitcast.
 
@@ -309,7 +309,7 @@ class HloMove:
         return place_of(self)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MoveSum:
     """All moves of one opcode and effect."""
 

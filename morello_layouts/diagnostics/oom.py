@@ -6,7 +6,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import itemgetter
 from typing import ClassVar, Final, NamedTuple
 
@@ -24,6 +24,7 @@ from morello_layouts.diagnostics.oom_messages import (
 )
 from morello_layouts.diagnostics.wasteful import Alternative, alternative_to
 from morello_layouts.errors import LayoutError
+from morello_layouts.fields import frozen
 from morello_layouts.hlo.module import metadata_of
 from morello_layouts.hlo.scanner import open_file
 from morello_layouts.limits import OOM_LABEL, OOM_REASONS
@@ -58,7 +59,7 @@ class Reported(NamedTuple):
     tag: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NumberDifference:
     """A number of the report that differs from the layout's.
 
@@ -76,7 +77,7 @@ class NumberDifference:
         return f"{self.field}: the report says {self.reported}, the layout gives {self.computed}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OomAllocation:
     r"""One allocation of a report.
 
@@ -152,7 +153,7 @@ _INSTRUCTION: Final = re.compile(r"[A-Za-z_][\w.\-]{0,200}", re.ASCII)
 _LABELLED: Final = re.compile(r"%?([A-Za-z_][\w.\-]{0,200}) = ", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class OomReport(Report):
     r"""An out-of-memory report, explained. ``print`` it, or let a notebook show it.
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final, NamedTuple
 
 from morello_layouts.description import amount
+from morello_layouts.fields import frozen
 from morello_layouts.limits import OOM_LABEL, OOM_MESSAGES, OOM_VALUE
 
 _KEYS: Final = {
@@ -353,7 +354,7 @@ _CODE: Final = re.compile(r"\bE([0-9]{4}): (\w{1,60})", re.ASCII)
 _PAGE: Final = "https://openxla.org/xla/errors/error_"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OomMessage:
     """A message that says that memory ran out.
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import prod
 from typing import ClassVar, Final
 
 from morello_layouts.diagnostics.buffers import WasteCache
 from morello_layouts.diagnostics.forces import Neighbours
 from morello_layouts.diagnostics.moves import HloMove, Place, instruction_place
+from morello_layouts.fields import frozen
 from morello_layouts.hlo import HloInstruction, HloModule
 from morello_layouts.hlo.module import number_of
 from morello_layouts.notations.sharding.reader import WrittenSharding, sharding_of
@@ -50,7 +50,7 @@ def group_size_of(groups: str) -> int | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HloCollective:
     """A collective: devices exchange the parts of arrays."""
 
@@ -77,7 +77,7 @@ class HloCollective:
         return times * self.buffer_bytes * (n - 1) // n
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ShardedParameter:
     """A parameter of a program for several devices."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Final, TypedDict, cast
 
 from morello_layouts.diagnostics.buffers import (
@@ -17,6 +16,7 @@ from morello_layouts.diagnostics.buffers import (
 from morello_layouts.diagnostics.forces import Force, Neighbours
 from morello_layouts.diagnostics.moves import Place, place_of
 from morello_layouts.errors import LayoutError
+from morello_layouts.fields import frozen
 from morello_layouts.hlo import HloInstruction, HloModule
 from morello_layouts.limits import REPORT_PLACES
 from morello_layouts.notations.xla import XlaShape
@@ -25,7 +25,7 @@ from morello_layouts.report import factor_cell
 from morello_layouts.tpu_layouts import Suggestion, Waste, suggest
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SpaceCount:
     """A memory space, and how many arrays lie there."""
 
@@ -44,7 +44,7 @@ class Told(TypedDict):
     tried: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Alternative:
     """A layout that takes fewer bytes than an array does, or the reason why none is told.
 
@@ -133,7 +133,7 @@ def alternative_to(
     return Alternative(best)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WastefulArray:
     """A type and layout with padding, and its places in the program.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from html import escape
 from inspect import signature
 from operator import index
@@ -15,6 +15,7 @@ from morello_layouts.api.arguments import Shape
 from morello_layouts.api.layouts import needs_shape
 from morello_layouts.errors import LayoutError, ParseError, ShapeError
 from morello_layouts.expr.affine import divisions
+from morello_layouts.fields import frozen
 from morello_layouts.limits import EXERCISE_TEXT
 from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.notations import parse, parse_expression
@@ -26,7 +27,7 @@ _TILES: Final = re.compile(r"(?=T|.*,)T?\s*(\(\s*[\d*]+(\s*,\s*[\d*]+)*\s*\)\s*)
 _OUR_NAMES: Final = re.compile(r"\bd\d+\b")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AnswerReader:
     """Reads the answers to a question about one array."""
 
@@ -148,7 +149,7 @@ Judge: TypeAlias = "Callable[[IndexMap | AffineMap], Proof | Feedback]"
 Check: TypeAlias = "Callable[[Any], Feedback]"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Feedback:
     """The reply to an answer; true if the answer is right.
 
@@ -176,7 +177,7 @@ class Feedback:
         return f'<p><b>{mark}</b> <span style="white-space:pre-wrap">{escape(str(self))}</span></p>'
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Exercise:
     """A question; call it with an answer to learn whether the answer is right.
 

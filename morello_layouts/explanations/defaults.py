@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from morello_layouts.description import amount
@@ -17,6 +16,7 @@ from morello_layouts.explanations.rows import (
     tpu_rows,
     word_rows,
 )
+from morello_layouts.fields import frozen
 from morello_layouts.notations import parse
 from morello_layouts.notations.registry import describe
 from morello_layouts.notations.xla import XlaShape
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Alternative:
     """Another layout, and its cost."""
 
@@ -51,7 +51,7 @@ class Alternative:
         return Row(f"{factor}×", f"{amount(each.byte_size)} bytes as {each.shape}: {each.hint}")
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class DefaultReport:
     """The layout that the TPU compiler chooses for a parameter, and its cost."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
 from typing import Any, ClassVar, NamedTuple
@@ -16,6 +15,7 @@ from morello_layouts.description import count, times
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr.conversions import size_to_sympy
 from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.fields import frozen
 from morello_layouts.limits import SHARD_SIZES
 from morello_layouts.maps import IndexMap
 from morello_layouts.notations.sharding.layout import ShardedLayout
@@ -26,7 +26,7 @@ from morello_layouts.plain import Displayed
 from morello_layouts.recipe import known
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class CutBlock:
     """Whether the border between two parts of a dimension falls inside of a block."""
 
@@ -55,7 +55,7 @@ class CutBlock:
         return f"{cut}{which}{first}"
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(slots=False)
 class Shards(Displayed):
     """What devices hold of an array. Numbers are ints, or SymPy expressions of symbolic sizes."""
 

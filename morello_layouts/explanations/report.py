@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypedDict
 
@@ -12,6 +12,7 @@ from morello_layouts.api.arguments import Assuming, Shape
 from morello_layouts.api.layouts import needs_shape
 from morello_layouts.description import BufferSizes, Description, called, dimensions, word_of
 from morello_layouts.errors import UnsupportedError
+from morello_layouts.fields import frozen
 from morello_layouts.layout import Layout
 from morello_layouts.limits import EXPLANATION_WIDTH
 from morello_layouts.maps import IndexMap
@@ -34,7 +35,7 @@ _NO_SHAPE: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Proofs:
     """The proofs about an index map."""
 
@@ -54,7 +55,7 @@ class IndexFacts(TypedDict):
     derivation: tuple[RewriteStep, ...] | None
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class ArrayReport(Displayed):
     """The explanation of one array."""
 

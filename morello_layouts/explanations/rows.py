@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from html import escape
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
@@ -21,6 +21,7 @@ from morello_layouts.explanations.instruction import (
 )
 from morello_layouts.explanations.report import ArrayReport, Proofs
 from morello_layouts.expr.sizes import Int
+from morello_layouts.fields import frozen
 from morello_layouts.layout import Layout
 from morello_layouts.lazy import importing
 from morello_layouts.limits import EXPLAINED_IN_HTML, EXPLANATION_WIDTH
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from morello_layouts.proof import Proof
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
     """A label and a text; ``is_dim`` if the row states a default."""
 
@@ -250,7 +251,7 @@ _WIDEST_LABEL: Final = 24
 _NARROWEST_TEXT: Final = 10
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Medium:
     """The place where lines are shown."""
 
@@ -368,7 +369,7 @@ def _table(title: str, rows: Sequence[Row]) -> str:
     return f"<table><caption>{escape(title)}</caption>{cells}</table>" if rows else ""
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(slots=False)
 class Explanation:
     """The explanation of a text, a layout or an index map: ``str()`` gives all of it."""
 

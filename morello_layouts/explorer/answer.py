@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import Any, ClassVar, Final, TypeAlias
 
 from morello_layouts import api
@@ -34,6 +33,7 @@ from morello_layouts.explorer.subject import (
     is_formula,
     subject_of,
 )
+from morello_layouts.fields import frozen
 from morello_layouts.limits import EXPLORER_COMPARED
 from morello_layouts.maps import IndexMap
 from morello_layouts.maps.names import renamed
@@ -45,7 +45,7 @@ from morello_layouts.plain import plain
 from morello_layouts.proof import Proof
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LayoutComparison:
     """A layout compared with another one, or with a formula."""
 

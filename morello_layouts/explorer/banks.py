@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from morello_layouts import api
 from morello_layouts.description import count
 from morello_layouts.explanations.rows import Row
+from morello_layouts.fields import frozen
 from morello_layouts.gpu import BankConflicts, BankFormula
 from morello_layouts.maps import IndexMap
 
@@ -16,7 +16,7 @@ _BITS: Final = re.compile(r"(.*?)(?:,|(?<!\s))\s++([0-9]{1,4}) bits?\s*", re.ASC
 _DEFAULT: Final = 32  # bits of an element, if nothing tells
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Banks:
     """The conflicts of an access, for the page."""
 

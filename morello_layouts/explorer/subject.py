@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from math import prod
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from morello_layouts.explanations.report import ArrayReport, report_of
 from morello_layouts.explanations.rows import Row, instruction_rows
 from morello_layouts.expr import standard
 from morello_layouts.expr.assumptions import meet_all
+from morello_layouts.fields import frozen
 from morello_layouts.layout import Layout
 from morello_layouts.limits import EXPLORER_ARRAYS, EXPLORER_TEXT
 from morello_layouts.maps import AffineMap, IndexMap
@@ -33,7 +34,7 @@ class FieldError(Exception):
         self.field, self.error = field, error
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Question:
     """The texts in the page's fields. Every field but the layout may be empty."""
 
@@ -227,7 +228,7 @@ def without_wrapping(text: str) -> str:
 _TRIED: Final = (10, 20, 40, 100, 200, 400)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Subject:
     """The layout that a question is about."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import lcm
 from typing import Any
 
@@ -18,10 +17,11 @@ from morello_layouts.expr.sizes import (
     evaluated,
     exact_quotient,
 )
+from morello_layouts.fields import frozen
 from morello_layouts.plain import Displayed
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class Assumption(Displayed):
     """A symbolic size lies between two numbers and is a multiple of a third.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from math import prod
@@ -34,6 +33,7 @@ from morello_layouts.expr.digit_choices import (
 from morello_layouts.expr.simplify import rewriter
 from morello_layouts.expr.sizes import Int, SizeExpr, absolute, sign
 from morello_layouts.expr.substitution import replace_atoms, replace_digits, substitute
+from morello_layouts.fields import frozen
 from morello_layouts.limits import SEARCH_COMBINATIONS, SEARCH_TERMS, SEARCH_WORK
 
 _SHARING_TOLERANCE: Final = 1
@@ -117,7 +117,7 @@ class _Expansion:
         return quotients + digit(rest, s, None)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Choice:
     """One way to write the digits of an operand; ``whole`` is the factor of the operand itself."""
 

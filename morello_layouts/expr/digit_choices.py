@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from math import gcd
 from typing import Final, NamedTuple
@@ -11,10 +10,11 @@ from typing import Final, NamedTuple
 from morello_layouts.expr.affine import AffineExpr, Atom, BitXor, Digit, digit
 from morello_layouts.expr.bounds import Interval
 from morello_layouts.expr.sizes import Int, SizeExpr, sign
+from morello_layouts.fields import frozen
 from morello_layouts.limits import SEARCH_CHOICES, SEARCH_FLOORS, SEARCH_MOVES, SEARCH_PAIRS
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CostModel:
     """The cost of each operation, in any unit.
 

@@ -29,18 +29,18 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache, reduce
 from itertools import chain
 from typing import Generic, TypeVar
 
 from morello_layouts.expr.affine import AffineExpr, Atom, BitXor, Digit, Var, digit, xor
 from morello_layouts.expr.sizes import Int, SizeExpr, common_divisor, is_nonnegative, magnitude
+from morello_layouts.fields import frozen
 
 Node = TypeVar("Node", Digit, AffineExpr, BitXor)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rule(Generic[Node]):
     """A named rewriting of a digit or of a sum."""
 

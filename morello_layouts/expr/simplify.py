@@ -6,7 +6,6 @@ Rewriting ends because every rule makes its node smaller: the tests measure both
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from morello_layouts.expr.affine import AffineExpr, Atom, BitXor, Digit, Var
@@ -23,9 +22,10 @@ from morello_layouts.expr.rules import (
     Rule,
 )
 from morello_layouts.expr.substitution import replace_atoms
+from morello_layouts.fields import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RewriteStep:
     """One application of a rule."""
 
@@ -280,7 +280,7 @@ Simplifier: TypeAlias = Callable[[AffineExpr], tuple[AffineExpr, tuple[RewriteSt
 """A function that returns a simplified form and the rules that fired."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Derivation:
     """The first form, the rules that fired in order, and the last form.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
@@ -14,6 +14,7 @@ from morello_layouts.description import count
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.expr import AffineExpr, canonicalize, coordinate_variables, variable
 from morello_layouts.expr.sizes import exact_quotient
+from morello_layouts.fields import frozen
 from morello_layouts.layout import Layout
 from morello_layouts.lazy import numpy as np
 from morello_layouts.limits import ACCESS_INSTRUCTIONS
@@ -40,7 +41,7 @@ MATRIX_BYTES: Final = 16
 """Bytes of a row of the 8 by 8 matrix that ``ldmatrix`` reads: one lane gives its address."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class LaneRequests:
     """The elements that lanes ask for, each lane ``vector`` of them."""
 
@@ -119,7 +120,7 @@ class Numbered(Access):
         return LaneRequests(np.stack(coordinate, axis=-1), active, vector, total)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class Copy(Numbered):
     """Lanes one after the other along a row of a tile, or down a column.
 
@@ -178,7 +179,7 @@ class Copy(Numbered):
         return f"{'store' if self.is_store else 'load'} {self.order}{'s' * self.wraps}{width}"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class Ldmatrix(Numbered):
     """``ldmatrix`` or ``stmatrix``: a lane gives the address of 16 bytes, a row of a matrix.
 
@@ -230,7 +231,7 @@ class Ldmatrix(Numbered):
         return f"{name}.x{self.count}{'.trans' if self.transposes else ''}"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class Lanes(Access):
     """An access that a Python function tells: the coordinate of each lane's first element.
 
@@ -416,7 +417,7 @@ def _is_vector(m: IndexMap, dim: int, width: int) -> bool:
     return "r" not in names and all(factor % width == 0 for factor in factors)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class Fragment(Access):
     """The registers of a fragment, loaded from a tile or stored to it.
 

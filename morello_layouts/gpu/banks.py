@@ -11,7 +11,6 @@ address as lane l xor 1, or each as lane l xor 2: NVIDIA's engineers say so of c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 from itertools import compress, product
 from math import gcd
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, TypeAlias
 from morello_layouts.description import amount, count, listed
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr.sizes import Int, SizeExpr, common_divisor
+from morello_layouts.fields import frozen
 from morello_layouts.gpu.access import (
     Access,
     Array,
@@ -55,7 +55,7 @@ ROUND: Final = BANKS * WORD
 _SHOWN: Final = 8  # lanes or words that a text lists
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Collision:
     """A word that a bank gives in a round of its own."""
 
@@ -64,7 +64,7 @@ class Collision:
     coordinate: tuple[int, ...] = ()  #: the first element of the first of them.
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class BankConflicts(Displayed):
     """What an access of a warp costs in shared memory."""
 
@@ -152,7 +152,7 @@ def _few(numbers: list[int]) -> str:
     return f"{', '.join(map(str, numbers[: _SHOWN - 1]))}, … {numbers[-1]}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Addresses:
     """The bytes that lanes ask for."""
 
@@ -384,7 +384,7 @@ _POWERS: Final = tuple(1 << k for k in range(11))
 _ROOM: Final = 1 << 20  # a size for those that are names, when lanes are placed
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class BankFormula(Displayed):
     """The ways of an access in shared memory for every value of a symbolic pitch."""
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from morello_layouts.checks import as_int
 from morello_layouts.description import amount, count
 from morello_layouts.errors import LayoutError
+from morello_layouts.fields import frozen
 from morello_layouts.gpu.access import Access, Array, Copy, LaneRequests, first_offsets
 from morello_layouts.lazy import numpy as np
 from morello_layouts.maps import IndexMap
@@ -25,7 +26,7 @@ LINE: Final = 128
 """Bytes of a line of a GPU's L1 and L2 caches: four sectors."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Touched:
     """The units of memory that an access touches: sectors or lines."""
 
@@ -46,7 +47,7 @@ class Touched:
         return "the fewest" if self.worst == self.least else f"{self.least} at best"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class CacheLines(Displayed):
     """The lines of a cache that an access touches."""
 
@@ -92,7 +93,7 @@ class CacheLines(Displayed):
         return "\n  ".join([head, *self._units(), f"{moved}: {self.efficiency:.0%}"])
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class Coalescing(CacheLines):
     """What an access of a warp moves from global memory; the worst instruction has most sectors."""
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 from typing import Any, Literal, NamedTuple
 
 from morello_layouts.errors import ShapeError
 from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.sizes import Int
+from morello_layouts.fields import frozen
 from morello_layouts.layout import Layout
 from morello_layouts.recipe import Merge, Pad, Recipe, Split, Step, Xor, binary
 from morello_layouts.recipe.bases import recipe_of_bases
@@ -47,7 +48,7 @@ class Flip(NamedTuple):
         return masked if self.factor == 1 else f"({masked}{base})"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class PlacedTile(Layout):
     """A placement of a tile of rows and columns, as a layout that every function takes.
 

@@ -12,12 +12,13 @@ there can be.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import ClassVar, Final, Literal, TypeAlias
 
 from morello_layouts.description import amount, count, listed
 from morello_layouts.errors import ShapeError, UnsupportedError
+from morello_layouts.fields import frozen
 from morello_layouts.plain import Displayed
 from morello_layouts.recipe import Recipe, bases_of_recipe, known, linear_index
 from morello_layouts.recipe.binary import Span, apply, kernel
@@ -40,7 +41,7 @@ _WORD: Final = 32
 _SHOWN: Final = 8
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class RegisterRelayout(Displayed):
     """What a change of the layout of registers takes."""
 
@@ -112,7 +113,7 @@ def register_relayout(source: Recipe, target: Recipe, bits: int | None) -> Regis
     return RegisterRelayout(kind, shuffles, lanes, is_xor, found.is_least, elements, bits, found)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class BasisPair:
     """Two layouts as bases, each a row-major number of the element at a bit of an axis."""
 

@@ -10,6 +10,7 @@ from math import lcm, prod
 from typing import ClassVar, Literal
 
 from morello_layouts.description import count
+from morello_layouts.fields import frozen
 from morello_layouts.gpu.access import WIDEST, Access, Array, Fragment, LaneRequests
 from morello_layouts.gpu.banks import BANKS, ROUND, WORD, alignment, phases_of, pieces_of, rounds_of
 from morello_layouts.gpu.placements import PlacedTile, linear, log2, row_xor, swizzle
@@ -26,7 +27,7 @@ from morello_layouts.limits import SWIZZLE_CHECKED, SWIZZLE_GLANCE, SWIZZLE_SAMP
 from morello_layouts.plain import Displayed
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class SampledAccess:
     """Instructions of an access of a tile."""
 
@@ -331,7 +332,7 @@ def _few_lost(search: Search) -> tuple[int, ...] | None:
     return None
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class BestSwizzle(Displayed):
     """A placement of a tile with as few bank conflicts as can be."""
 

@@ -9,11 +9,12 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain
 from typing import ClassVar, Final, TypeAlias
 
 from morello_layouts.errors import LayoutError, ParseError
+from morello_layouts.fields import frozen
 from morello_layouts.hlo.builder import ShapeTable
 from morello_layouts.hlo.module import HloComputation, HloInstruction, HloModule
 from morello_layouts.hlo.scanner import open_lines
@@ -30,7 +31,7 @@ _VALUE: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlacedValue:
     """A value of a program and its place in an allocation."""
 
@@ -50,7 +51,7 @@ class PlacedValue:
         return self.instruction + "".join(f"{{{k}}}" for k in self.path)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Allocation:
     """A piece of memory that the compiler reserves."""
 
@@ -65,7 +66,7 @@ class Allocation:
     values: tuple[PlacedValue, ...] = field(repr=False)  #: the values that lie in it.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BufferAssignment:
     """The allocations of a program.
 

@@ -10,6 +10,7 @@ from typing import Final
 
 from morello_layouts.description import count
 from morello_layouts.errors import LayoutError
+from morello_layouts.fields import frozen
 from morello_layouts.hlo.scanner import (
     STRING,
     TABLE_ROW,
@@ -67,7 +68,7 @@ def _byte(match: re.Match[bytes]) -> bytes:
 TABLES: Final = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SourceTables:
     """The tables ``FileNames``, ``FunctionNames``, ``FileLocations`` and ``StackFrames`` of a dump.
 
@@ -117,7 +118,7 @@ def row_of(scan: Scanner) -> tuple[int, str]:
     return -1 if number is None else number, match[2]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HloMetadata:
     """The origin of an instruction in the user's program; None for what the dump leaves out.
 
@@ -177,7 +178,7 @@ class Scope:
     module: ModuleScope = field(default_factory=ModuleScope)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class HloInstruction(Displayed):
     """An instruction: ``%add.1 = f32[8]{0} add(%a, %b), metadata={op_name="x"}``.
 
@@ -267,7 +268,7 @@ class HloInstruction(Displayed):
         return f"{root}%{self.name} = {self.shape} {self.opcode}({arguments})"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class HloComputation(Displayed):
     r"""A computation: the entry of a module, or one that an instruction calls.
 
@@ -367,7 +368,7 @@ class HloComputation(Displayed):
         return f"HloComputation({self.name!r}, {len(self)} instructions{entry})"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HloProgramShape:
     """Types and layouts of a program's parameters and result.
 
@@ -384,7 +385,7 @@ class HloProgramShape:
         return f"({', '.join(map(str, self.parameters))})->{self.result}"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class HloModule(Displayed):
     """A program as the compiler prints it: computations, one of which is the entry.
 
@@ -502,7 +503,7 @@ class HloModule(Displayed):
 _DEEPEST: Final = 40  # levels that are indented
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(slots=False)
 class HloTree(Displayed):
     """A program as a tree: the entry first, each other computation below its first caller.
 

@@ -7,20 +7,21 @@ functions that build operations fold numbers and put them last, as MLIR does.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any, Final, NoReturn, TypeAlias
 
 from morello_layouts.errors import ParseError, UnsupportedError
 from morello_layouts.expr import AffineExpr, Interval, Var, canonicalize
 from morello_layouts.expr.affine import Atom, BitXor, Digit
+from morello_layouts.fields import frozen
 from morello_layouts.limits import EXPR_NESTING, INDEXING_TEXT
 from morello_layouts.notations.grammar import INT, Source, Syntax, Terminal, Token, integer
 
 Expr: TypeAlias = "int | str | Op"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Op:
     """An operation: ``+`` of two parts or more, and ``* floordiv ceildiv mod min max`` of two.
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from math import prod
@@ -17,6 +16,7 @@ from typing import Final, NoReturn, TypeAlias
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr import variable
 from morello_layouts.expr.substitution import substitute
+from morello_layouts.fields import frozen
 from morello_layouts.hlo import HloInstruction
 from morello_layouts.indexing.domain import Constraint
 from morello_layouts.indexing.expressions import Expr, Forms, add, floordiv, mod, times
@@ -36,7 +36,7 @@ _PADDING: Final = re.compile(r"(?<!\d)(-?\d++)_(-?\d++)(?:_(\d++))?", re.ASCII)
 _LABELS: Final = re.compile(r"([0-9a-z?]+)_([0-9a-z?]+)->([0-9a-z?]+)", re.ASCII)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Call:
     """An instruction whose reads are asked, and which of its results."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import ClassVar, Final, TypeAlias
 
 from morello_layouts.errors import LayoutError, UnsupportedError
+from morello_layouts.fields import frozen
 from morello_layouts.hlo import HloComputation, HloInstruction
 from morello_layouts.indexing.expressions import times
 from morello_layouts.indexing.operations import OPERATIONS, Call, from_offset, offset_of
@@ -21,7 +22,7 @@ from morello_layouts.plain import Displayed
 _CALLS: Final = ("fusion", "call")
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(slots=False)
 class OperandRead(Displayed):
     """One way in which an instruction reads an operand."""
 
@@ -70,7 +71,7 @@ class OperandRead(Displayed):
         return f"{self.operand}: {self.map}"
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(slots=False)
 class InstructionIndexing(Displayed):
     """Which elements of its operands each element of an instruction's result reads.
 

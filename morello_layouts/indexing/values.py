@@ -6,7 +6,7 @@ Source: XLA's docs/indexing.md and xla/hlo/analysis/indexing_map.h.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import islice, product
 from math import prod
 from typing import Any, Final, NamedTuple
@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 from morello_layouts.checks import LARGEST, as_int, require_type
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr import Interval, canonicalize
+from morello_layouts.fields import frozen
 from morello_layouts.indexing.domain import (
     Constraint,
     Domain,
@@ -50,7 +51,7 @@ class Read(NamedTuple):
     at: tuple[Expr, ...]  #: the element's index there, over the map's variables.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Variable:
     """A variable of an indexing map, with its smallest and largest value."""
 
@@ -61,7 +62,7 @@ class Variable:
     source: Read | None = None  #: where a run-time value comes from; None if it is not known.
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(slots=False)
 class IndexingMap(Displayed):
     """A function from the indices of one array, range and run-time variables to those of another.
 

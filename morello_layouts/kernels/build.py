@@ -16,7 +16,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
@@ -24,6 +24,7 @@ from typing import Any, Final, TypeAlias
 
 from morello_layouts.errors import LayoutError
 from morello_layouts.expr.sizes import Int
+from morello_layouts.fields import frozen
 from morello_layouts.kernels.domains import evaluate
 from morello_layouts.kernels.emit_c import CallArguments, c_file
 from morello_layouts.kernels.plan import Kernel
@@ -138,7 +139,7 @@ LEAST_SHARED: Final = 1 << 23
 PARTS_OF_THREAD: Final = 4
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RawFunction:
     """A kernel as a function of target and source, arrays or their addresses.
 
@@ -190,7 +191,7 @@ def _address(name: str, given: Any, items: int, itemsize: int) -> Any:
     return given.ctypes.data_as(ctypes.c_void_p)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BuiltKernel:
     """A kernel that was built."""
 

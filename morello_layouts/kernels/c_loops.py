@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from morello_layouts.codegen.operations import raised
@@ -12,6 +12,7 @@ from morello_layouts.codegen.targets import CLanguage, CudaLanguage
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr import AffineExpr, Digit
 from morello_layouts.expr.sizes import Int, Quotient, SizeAtom, is_nonnegative
+from morello_layouts.fields import frozen
 from morello_layouts.kernels.c_vectors import interleave_call, transposition_lines, turn_lines
 from morello_layouts.kernels.chains import offset_form
 from morello_layouts.kernels.domains import DerivedCount, LoopAxis, estimate, upper_bound
@@ -415,7 +416,7 @@ def _lines_ahead(nest: Nest) -> list[Int]:
     return [ahead + row + k for row in rows for k in range(0, run, CACHE_LINE)] if ahead else []
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IndexText:
     """An expression of unsigned integers in C, or with ``//`` as division in Python.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from math import gcd, lcm
@@ -11,13 +10,14 @@ from math import gcd, lcm
 from morello_layouts.expr import AffineExpr, Digit, Var, canonicalize, coordinate_variables
 from morello_layouts.expr.affine import Atom, floors_of
 from morello_layouts.expr.sizes import Int, is_nonnegative
+from morello_layouts.fields import frozen
 from morello_layouts.limits import KERNEL_DOMAINS, KERNEL_PERIOD
 from morello_layouts.recipe import Recipe, known, offset_of
 from morello_layouts.recipe.digits import AxisDigit, digits_of, has_digits
 from morello_layouts.recipe.recognize import digits_to_read
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Jump:
     """A part of an offset: ``stride * ((d + phase) // unit)`` of a coordinate d.
 
@@ -32,7 +32,7 @@ class Jump:
     stride: Int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Growth:
     """An offset as a sum of functions of one coordinate each, as jumps."""
 
@@ -42,7 +42,7 @@ class Growth:
     start: Int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DigitChains:
     """For each dimension its size, and its digits from the smallest unit on.
 
@@ -284,7 +284,7 @@ def _place(digit: AxisDigit) -> tuple[int, int] | None:
     return None if place is None else (place[0], place[1] * digit.unit)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SharedJump:
     """A jump at one phase of a unit, in the source's buffer and in the target's.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from ctypes import c_void_p
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
@@ -14,6 +14,7 @@ from morello_layouts.checks import as_int
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr.assumptions import Assumption, checked_sizes
 from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.fields import frozen
 from morello_layouts.kernels.build import BuiltKernel, Quick, build_kernel, compiler, slow
 from morello_layouts.kernels.nests import CACHE_LINE
 from morello_layouts.kernels.plan import Kernel
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 _LEAST_ALIGNED: Final = 1 << 18
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class BuiltRelayout(Displayed):
     """The attributes of every compiled relayout."""
 
@@ -48,7 +49,7 @@ class BuiltRelayout(Displayed):
         return f"{self.source} to {self.target}, items of {self.dtype}, built by {self.by}"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class CompiledRelayout(BuiltRelayout):
     """A relayout as a function: it takes one buffer and returns the other.
 
@@ -127,7 +128,7 @@ class CompiledRelayout(BuiltRelayout):
         out.view(raw)[held] = packed[held]
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class SizedRelayout(BuiltRelayout):
     """A relayout at all sizes as a function: it takes a buffer and the sizes.
 

@@ -6,11 +6,12 @@ The counts of a domain may depend on symbolic sizes. No loop over a domain tests
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Any, Final, Literal, TypeAlias
 
 from morello_layouts.expr.sizes import Int, Quotient, SizeAtom, SizeExpr
+from morello_layouts.fields import frozen
 
 Kind: TypeAlias = Literal["/", "%", ">", "<", ">="]
 
@@ -160,7 +161,7 @@ def if_below(number: Int, end: int) -> Int:
     return number if most is not None and most < end else _derived("<", number, end)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Clamp:
     """Steps of ``unit`` items, clamped to the last one: step k is at min(first + k·unit, last).
 
@@ -172,7 +173,7 @@ class Clamp:
     last: Int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LoopAxis:
     """An axis of a domain, which becomes a loop: its count, and its stride in either buffer.
 
@@ -188,7 +189,7 @@ class LoopAxis:
     clamp: Clamp | None = None  #: the positions of steps of several items that may overlap.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Domain:
     """An iteration domain without bound checks: the offsets at which it starts, and its axes."""
 

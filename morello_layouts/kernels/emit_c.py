@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from morello_layouts.codegen.language import Language
 from morello_layouts.codegen.targets import CLanguage, CudaLanguage, PythonLanguage
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.expr.sizes import Int, is_nonnegative
+from morello_layouts.fields import frozen
 from morello_layouts.kernels.c_loops import (
     INDENT,
     PLAIN,
@@ -43,7 +43,7 @@ from morello_layouts.kernels.walks import Walk, walk_of
 from morello_layouts.recipe import Recipe
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DirectTransposition:
     """A whole kernel of symbolic sizes that is one transposition without a staging buffer."""
 
@@ -102,7 +102,7 @@ They may start at any byte: loops that write past the caches begin at lines of t
 target. A start at a multiple of 64 bytes saves the parts of lines at its ends."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CFile:
     """A kernel in parts, so that several kernels can share one file."""
 
@@ -123,7 +123,7 @@ def join(files: Sequence[CFile]) -> str:
     return f"{head_text(body)}\n{body}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CallArguments:
     """The arguments of a kernel's function after the buffers."""
 

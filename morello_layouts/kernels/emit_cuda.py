@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Final
 
 from morello_layouts.expr.sizes import Int, is_nonnegative
+from morello_layouts.fields import frozen
 from morello_layouts.kernels.c_loops import PLAIN, Hoisted, argument, offset_text
 from morello_layouts.kernels.c_vectors import Hoist
 from morello_layouts.kernels.domains import Domain, LoopAxis, estimate, floor_quotient, upper_bound
@@ -37,7 +37,7 @@ typedef unsigned long long relayout_index;
 """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Launch:
     """A kernel with its name and text, the number of blocks that run it, and a block's shape."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Final, TypeAlias
 
 from morello_layouts.expr.sizes import Int
+from morello_layouts.fields import frozen
 from morello_layouts.kernels.domains import Domain, LoopAxis, estimate
 
 # Pairs (count, stride in bytes), the fastest first: the mixed-radix digits of an item's number, and
@@ -15,7 +16,7 @@ from morello_layouts.kernels.domains import Domain, LoopAxis, estimate
 Levels: TypeAlias = tuple[tuple[int, Int], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CopyRun:
     """Copy bytes that are contiguous in both buffers.
 
@@ -26,21 +27,21 @@ class CopyRun:
     size: Int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CopyElement:
     """Copy one element of 1, 2, 4, 8 or 16 bytes."""
 
     size: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FillRun:
     """Write padding over contiguous bytes."""
 
     size: Int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Interleave:
     """Interleave the elements of ``rows`` rows of ``width`` bytes into one run."""
 
@@ -50,7 +51,7 @@ class Interleave:
     source: Levels  #: the addresses of the rows.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Deinterleave:
     """Distribute one run over ``rows`` rows of ``width`` bytes: the inverse of Interleave."""
 
@@ -60,7 +61,7 @@ class Deinterleave:
     target: Levels
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Transposition:
     """Transpose a block within the caches: runs of the source become columns, and rows runs.
 
@@ -97,7 +98,7 @@ class Transposition:
         return prod(count for count, _ in self.target)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Turn:
     """Transpose rows of any number and length to a target beyond the caches, as whole lines."""
 
@@ -149,7 +150,7 @@ CACHE_LINE: Final = 64  # bytes, as many as the widest vector has
 MOST_LEVELS: Final = 3  # as many as the helpers in C take
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Nest:
     """Loops around one micro-kernel."""
 
@@ -254,7 +255,7 @@ def _bytes_per_step(micro: MicroKernel) -> int:
             return estimate(micro.size)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FusedLoop:
     """A loop that several nests share."""
 

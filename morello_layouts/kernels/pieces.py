@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby, pairwise, product
 from math import prod
 from typing import TypeAlias
 
 from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient, is_nonnegative
+from morello_layouts.fields import frozen
 from morello_layouts.kernels.chains import DigitChains, SharedJump, chains_of
 from morello_layouts.kernels.domains import (
     DerivedCount,
@@ -26,7 +27,7 @@ from morello_layouts.recipe import Recipe, Window
 from morello_layouts.recipe.digits import AxisDigit
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Piece:
     """Coordinates of one dimension: what the first adds to both offsets, and loops over them."""
 
@@ -173,7 +174,7 @@ def _repeated_of_any(
 _Ranges: TypeAlias = "tuple[tuple[Int, Int], ...]"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Held:
     """The box of digit coordinates whose slots in a target hold elements."""
 

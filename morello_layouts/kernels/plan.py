@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from math import prod
 from typing import Final
 
 from morello_layouts.expr.assumptions import Assumption
+from morello_layouts.fields import frozen
 from morello_layouts.kernels.chains import chains_of, chains_to_read, growth_of, shared_jumps
 from morello_layouts.kernels.domains import Domain, LoopAxis, estimate
 from morello_layouts.kernels.nests import (
@@ -58,7 +59,7 @@ AHEAD: Final = 8
 _STAGED_FROM: Final = 2.2
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Kernel:
     """A relayout kernel to be written."""
 
@@ -95,7 +96,7 @@ class Kernel:
         return "\n".join([self.comment, *known]).strip()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Elementwise:
     """A relayout without common digits: each coordinate goes through both recipes."""
 
@@ -103,7 +104,7 @@ class Elementwise:
     target: Recipe
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class KernelPlan:
     """The loops of a kernel: over padding, and over elements in one of three ways."""
 
@@ -154,7 +155,7 @@ class KernelPlan:
         return (*self.nests, *staged)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Domains:
     """The places of a target, in loops without bound checks."""
 

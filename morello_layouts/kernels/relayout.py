@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr, canonicalize
 from morello_layouts.expr.conversions import latex_map, to_sympy
 from morello_layouts.expr.substitution import substitute
+from morello_layouts.fields import frozen
 from morello_layouts.layout import ElementType
 from morello_layouts.lazy import importing, numpy as np
 from morello_layouts.maps import IndexMap, Inverse
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from morello_layouts.kernels.compiled import CompiledRelayout, SizedRelayout
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(slots=False)
 class Relayout:
     """A map from each offset of a target buffer to the source's offset of the same element.
 

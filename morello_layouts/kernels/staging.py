@@ -7,13 +7,14 @@ layouts is moved to a staging buffer in a plain order of dimensions, and from th
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import product
 from math import lcm, prod
 from typing import Final, TypeAlias
 
 from morello_layouts.expr.sizes import Int
+from morello_layouts.fields import frozen
 from morello_layouts.kernels.chains import DigitChains, shared_jumps
 from morello_layouts.kernels.domains import LoopAxis, divide, estimate, nonzero, upper_bound
 from morello_layouts.kernels.nests import (
@@ -39,7 +40,7 @@ _ENOUGH: Final = 1 << 14
 _Run: TypeAlias = "tuple[Int, Int, Int]"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StagedBlocks:
     """Loops over blocks, each moved to a staging buffer and from there to the target."""
 
@@ -97,7 +98,7 @@ def _lengths(source: DigitChains, target: DigitChains, itemsize: int) -> list[in
     return [n if m is None else min(n, m) for n, m in zip(found, most, strict=True)]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Blocks:
     """An array in blocks: the digits of both buffers, and the length of a block along each axis.
 
@@ -260,7 +261,7 @@ def _run_levels(micro: MicroKernel) -> tuple[int | None, Levels]:
     return None, ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Image:
     """The geometry of an image."""
 

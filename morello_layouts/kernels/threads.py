@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from queue import SimpleQueue
 from threading import RLock, Thread
 from typing import Final, TypeAlias, TypeGuard
 
 from morello_layouts.expr.sizes import Int
+from morello_layouts.fields import frozen
 from morello_layouts.kernels.domains import LoopAxis, divide, estimate
 from morello_layouts.kernels.nests import (
     CopyRun,
@@ -32,7 +33,7 @@ _ENOUGH: Final = 16
 _CHUNK: Final = 1 << 12
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Task:
     """Loops that belong to one phase."""
 

@@ -17,10 +17,11 @@ from morello_layouts.expr import (
 )
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.expr.substitution import replace_digits, substitute
+from morello_layouts.fields import frozen
 from morello_layouts.loop_nests.space import Axis
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Value:
     """A named value."""
 
@@ -138,7 +139,7 @@ _LARGEST = 2**31
 """Counters stay below this, so that their type never depends on a step."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Counter:
     """Quotient and rest of a sum that grows by the same in each turn of a loop."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import product
 from math import prod
@@ -17,6 +17,7 @@ from morello_layouts.expr.affine import divisions, operands_of
 from morello_layouts.expr.assumptions import checked_sizes
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.expr.substitution import map_ints, substitute
+from morello_layouts.fields import frozen
 from morello_layouts.limits import LOOP_VISITS
 from morello_layouts.loop_nests.hoist import Counter, Hoist, Value, counted
 from morello_layouts.loop_nests.languages import writer_of
@@ -171,7 +172,7 @@ def _enumerated(walk: Walk, undecided: proof.Proof) -> proof.Proof:
     return proof.Proof(ONCE, False, "some element is left out or comes twice", "enumeration")
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Costs:
     """Operations for one element in the innermost loop, and as the plain formulas compute them."""
 
@@ -181,7 +182,7 @@ class Costs:
     plain_divisions: int  #: those of the plain formulas.
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(slots=False)
 class LoopNest(Displayed):
     """A loop nest that visits each point of an iteration space once.
 

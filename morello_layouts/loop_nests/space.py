@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, cmp_to_key
 
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
@@ -20,13 +20,14 @@ from morello_layouts.expr.sizes import (
     magnitude,
 )
 from morello_layouts.expr.substitution import substitute
+from morello_layouts.fields import frozen
 from morello_layouts.layout import ElementType
 from morello_layouts.limits import LOOP_AXES, LOOP_SUMS
 from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.maps.names import renamed
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Access:
     """A map in a nest: the offset of an array's element at a point of the iteration space."""
 
@@ -37,7 +38,7 @@ class Access:
     element: ElementType | None = None  #: the type of the array's elements, if the map tells.
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Space:
     """All points of a box of named coordinates, and the arrays that are visited there."""
 
@@ -101,7 +102,7 @@ def _require_different(names: Sequence[str]) -> None:
             )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Axis:
     """A loop: one digit of a coordinate."""
 
@@ -116,7 +117,7 @@ class Axis:
         return variable(self.name, 0, self.size - 1 if self.size != 0 else 0)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Limit:
     """A condition on loops of which a tile may be partial: ``Σ weight · axis < size``."""
 
@@ -132,7 +133,7 @@ class Limit:
         return Limit({**others, outer: weight * unit, inner: weight}, self.size)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Digits:
     """Coordinates as sums of axes."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr import AffineExpr, canonicalize, digit
 from morello_layouts.expr.sizes import Int, ceil_quotient, evaluated, is_nonnegative
+from morello_layouts.fields import frozen
 from morello_layouts.limits import LOOP_PARTS
 from morello_layouts.loop_nests.hoist import Counter, Value
 from morello_layouts.loop_nests.space import Axis, Digits, Limit, Space
@@ -17,7 +18,7 @@ Edges: TypeAlias = Literal["bounds", "guards", "peel"]
 """What partial tiles have: loops that end early, conditions, or copies of their own."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Plan:
     """What a nest computes where."""
 
@@ -27,12 +28,12 @@ class Plan:
     counters: tuple[Counter, ...]  #: the counters of the innermost loop.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Visit:
     """The body, at one element."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Guard:
     """Statements under a condition: each form is below its bound."""
 
@@ -40,7 +41,7 @@ class Guard:
     body: tuple[Statement, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Loop:
     """A loop from ``start`` up to the least of ``stops``, not included."""
 
@@ -52,7 +53,7 @@ class Loop:
     counters: tuple[Counter, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Block:
     """Loops at once, as vectors of elements; ``conditions`` hold where there is an element."""
 
@@ -64,7 +65,7 @@ class Block:
 Statement: TypeAlias = "Value | Guard | Loop | Block | Visit"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Walk:
     """A nest as it is printed, proved and run."""
 
@@ -109,7 +110,7 @@ class Walk:
 _ZERO: Final = AffineExpr((), 0)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Edge:
     """What is left of a limit inside of some loops."""
 

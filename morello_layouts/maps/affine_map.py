@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,6 +21,7 @@ from morello_layouts.expr.conversions import (
 )
 from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.expr.substitution import map_ints, substitute
+from morello_layouts.fields import frozen
 from morello_layouts.maps.names import checked_names, in_order, renamed
 from morello_layouts.recipe import known
 
@@ -102,7 +103,7 @@ _PAST_INT64: Final = 2**64
 """A value that arrays of 64-bit integers do not hold."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class AffineMap:
     """A function from the coordinates of an array to integers, given by formulas.
 

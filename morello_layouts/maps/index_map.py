@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property, partial
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from morello_layouts.expr.conversions import public_size, to_sympy
 from morello_layouts.expr.simplify import Derivation
 from morello_layouts.expr.sizes import Int, SizeExpr, evaluated
 from morello_layouts.expr.substitution import map_ints, substitute
+from morello_layouts.fields import frozen
 from morello_layouts.layout import ElementType
 from morello_layouts.maps.affine_map import AffineMap, exprs_of, forms_of, is_symbolic
 from morello_layouts.maps.displayed import Drawn
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
     import sympy
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class IndexMap(Drawn):
     """The offset of each element of an array, in elements from the start of the buffer.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +11,14 @@ from morello_layouts.expr import AffineExpr, Interval, canonicalize, standard, v
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.conversions import latex_map, public_size, size_to_sympy, symbol, to_sympy
 from morello_layouts.expr.sizes import Int, is_nonnegative
+from morello_layouts.fields import frozen
 from morello_layouts.recipe import Recipe, coordinates_at
 
 if TYPE_CHECKING:
     import sympy
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Inverse:
     """Coordinates as functions of the offset ``p``, and the condition for padding.
 

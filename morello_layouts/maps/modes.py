@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from itertools import pairwise, product
 from math import prod
@@ -16,6 +16,7 @@ from morello_layouts.expr.affine import floors_of
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.conversions import public_size, to_sympy
 from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient
+from morello_layouts.fields import frozen
 from morello_layouts.limits import STRIDED_POINTS
 from morello_layouts.plain import Displayed
 
@@ -28,7 +29,7 @@ _IRREGULAR_FIX: Final = (
 )
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(slots=False)
 class Decomposition(Displayed):
     """An offset as a sum of parts: ``forms[0] + forms[1] + … + mixed + const``.
 
@@ -106,7 +107,7 @@ def decompose(
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Mode:
     """Positions at one stride: ``length:stride`` in CuTe's notation.
 
@@ -120,7 +121,7 @@ class Mode:
     stride: Any  #: the distance of neighbors in elements: an int or a SymPy expression.
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class Modes(Displayed):
     """The strides of the offset along one dimension, for fixed other coordinates.
 
@@ -154,7 +155,7 @@ class Modes(Displayed):
         return self.runs[0].stride if self.runs else 0
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(slots=False)
 class Strided(Displayed):
     """An array as a strided view of its buffer.
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from operator import eq, ge, gt, le, lt, mod
 from typing import Any, Final
 
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.sizes import Int, SizeAtom
+from morello_layouts.fields import frozen
 from morello_layouts.layout import Layout
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Origin:
     """A layout, the sizes of its array, and facts about them, before anything is computed."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache, partial
 from math import gcd, prod
 
@@ -31,6 +31,7 @@ from morello_layouts.expr.assumptions import apply_divisibility
 from morello_layouts.expr.bounds import range_of_xor
 from morello_layouts.expr.sizes import Int, evaluated, is_nonnegative, round_up
 from morello_layouts.expr.substitution import map_ints, substitute
+from morello_layouts.fields import frozen
 from morello_layouts.layout import Layout
 from morello_layouts.notations.documents import by_formulas
 from morello_layouts.recipe import Recipe
@@ -154,7 +155,7 @@ def _intended(form: AffineExpr, bounds: Mapping[str, Interval]) -> Interval:
     return total
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class FormulaLayout(CoordinateLayout):
     """A layout given by formulas: ``lambda i, j: (i//8, j, i%8)``.
 
@@ -220,7 +221,7 @@ class FormulaLayout(CoordinateLayout):
         return f"lambda {', '.join(self.parameters)}: ({forms}{one})"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class OffsetLayout(FormulaLayout):
     """A layout given by the formula of its offset; the buffer ends at the largest offset."""
 

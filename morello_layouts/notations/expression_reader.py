@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from math import inf
 from typing import Final, NamedTuple
 
@@ -18,6 +17,7 @@ from morello_layouts.expr.affine import xor
 from morello_layouts.expr.bitwise import bits_of, either, shift_left, shift_right
 from morello_layouts.expr.conversions import add_fractions, as_number, divide, multiply, remainder
 from morello_layouts.expr.sizes import Int, is_nonnegative
+from morello_layouts.fields import frozen
 from morello_layouts.limits import EXPRESSION_BITS
 from morello_layouts.notations.grammar import INT, NAME, Source, Terminal, Token, at_part, integer
 
@@ -31,7 +31,7 @@ class Placed(NamedTuple):
     slash: int = 0  # the place of the last division
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Dialect:
     """A language of index expressions.
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 
 from morello_layouts.checks import LARGEST
 from morello_layouts.description import listed
 from morello_layouts.errors import LayoutError, ParseError
+from morello_layouts.fields import frozen
 from morello_layouts.limits import LAYOUT_TEXT, MAP_TEXT, NESTED_TUPLES
 
 Places: TypeAlias = dict[tuple[str | int, ...], int]
@@ -26,7 +27,7 @@ _LONGEST = len(str(LARGEST))
 _LONG_PART = re.compile(rf"[()]|[\[{{][^\[\]{{}}]{{{MAP_TEXT}}}")
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Syntax:
     """What errors say of a notation.
 

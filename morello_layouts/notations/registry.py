@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Final
 
@@ -19,6 +18,7 @@ from morello_layouts.description import (
     memory_axes,
 )
 from morello_layouts.errors import LayoutError, ParseError
+from morello_layouts.fields import frozen
 from morello_layouts.layout import Arrays, Layout, checked_recipe, notation_name
 from morello_layouts.lazy import importing
 from morello_layouts.limits import FORMULA_TEXT, LAYOUT_TEXT
@@ -43,7 +43,7 @@ SHARDING: Final = re.compile(
 """Matches the beginning of a text with a sharding."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Notation:
     """A notation, as everything outside of its folder knows it; its folder loads on first use.
 

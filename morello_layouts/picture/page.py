@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib.resources import files
 from math import prod
 from typing import Any, Final
 
 from morello_layouts.expr.affine import AffineExpr, printing_order
+from morello_layouts.fields import frozen
 from morello_layouts.limits import PICTURE_PLAYED
 from morello_layouts.maps.names import renamed
 from morello_layouts.picture.panel import Panel, borders
@@ -39,7 +39,7 @@ from morello_layouts.recipe import (
 from morello_layouts.recipe.views import Column, elements_of, filled
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecipeStage:
     """The array after some steps of its recipe."""
 

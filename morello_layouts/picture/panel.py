@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from typing import ClassVar, Final, NamedTuple, TypeAlias
 
 from morello_layouts.errors import LayoutError, ShapeError
+from morello_layouts.fields import frozen
 from morello_layouts.maps import IndexMap
 from morello_layouts.maps.names import renamed
 from morello_layouts.maps.places import named_forms
@@ -59,7 +60,7 @@ BANKS: Final = 32
 """The banks of shared memory: word k lies in bank k mod 32."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Style:
     """The colours and the marks of a picture.
 
@@ -136,7 +137,7 @@ def check_style(style: Style, shape: Sequence[int], levels: int, axes: Sequence[
             )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Paper:
     """The colours of a picture on light or dark paper."""
 
@@ -226,7 +227,7 @@ class Move(NamedTuple):
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Panel:
     """An index map as one picture shows it."""
 

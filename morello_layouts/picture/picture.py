@@ -8,12 +8,13 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
+from morello_layouts.fields import frozen
 from morello_layouts.lazy import has_numpy, importing, numpy as np
 from morello_layouts.limits import PICTURE_CELLS, PICTURE_COMPARED, PNG_SECONDS, PNG_SIDE
 from morello_layouts.maps import IndexMap
@@ -26,7 +27,7 @@ _WHOLE_ROWS, _WHOLE_COLUMNS = 32, 128
 _CUT_ROWS, _CUT_COLUMNS = 20, 24
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Limits:
     """The most that a picture shows."""
 
@@ -39,7 +40,7 @@ class Limits:
     first: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Picture:
     """One layout, or several side by side, as a grid of offsets above the memory strip.
 

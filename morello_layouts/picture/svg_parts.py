@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from html import escape
 from itertools import groupby, pairwise
 from typing import Final
 
+from morello_layouts.fields import frozen
 from morello_layouts.maps import IndexMap
 from morello_layouts.picture.panel import Panel, border_between, borders
 from morello_layouts.picture.view import Cell, Grid, OutermostTiles, Slot, Strip, slots_per_line
@@ -100,7 +100,7 @@ _GAP: Final = 22
 _LABELS: Final = 34  # above the cells: an arrow, and indices
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Drawn:
     """Markup, and the room it takes."""
 
@@ -284,7 +284,7 @@ _SMALLEST: Final = 14.0
 _FINEST: Final = 3.0  # between lines; finer tiles are not drawn
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Side:
     """A side of the whole array: its elements, with padding, and the size of its tiles."""
 
@@ -293,7 +293,7 @@ class Side:
     tile: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scale:
     """The last two dimensions of an array, without cells."""
 

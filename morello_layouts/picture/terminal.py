@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
 from morello_layouts.description import amount
+from morello_layouts.fields import frozen
 from morello_layouts.maps import IndexMap
 from morello_layouts.picture.panel import Panel, border_between, borders
 from morello_layouts.picture.view import Cell, Grid, Slot, Strip, View, slots_per_line, view_of
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _COLOURS: Final = ("cyan", "yellow", "green", "magenta", "blue", "red")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Glyphs:
     """The characters of a picture, each one column wide."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, groupby, islice
 from math import prod
 from operator import mul
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
+from morello_layouts.fields import frozen
 from morello_layouts.maps import IndexMap
 from morello_layouts.recipe import (
     Recipe,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     pass
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Level:
     """One level of tiles: cells whose leading axes agree after some steps are one tile.
 
@@ -135,7 +135,7 @@ def tile_numbers(recipe: Recipe, level: Level, offsets: list[int]) -> list[tuple
     return list(zip(*columns, strict=True)) if columns else [()] * len(offsets)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OutermostTiles:
     """The blocks that a recipe's first splits make.
 
@@ -173,7 +173,7 @@ class OutermostTiles:
 _FIRST_SLOTS: Final = 20  # shown at the start of a buffer that is cut
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Slot:
     """One slot of the buffer."""
 
@@ -190,7 +190,7 @@ class Slot:
         return "" if self.coordinate is None else ",".join(map(str, self.coordinate)) or "()"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Strip:
     """The memory strip: slots of a buffer in order, with None in place of those left out."""
 
@@ -349,7 +349,7 @@ def _with_gaps(indices: list[int], extent: int) -> tuple[int | None, ...]:
     return tuple(shown)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cell:
     """One element of the array, or of the padding that completes its tiles."""
 
@@ -366,7 +366,7 @@ class Cell:
         return self.tiles[0] if self.tiles else ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Grid:
     """The last two dimensions at one coordinate of the others."""
 
@@ -395,7 +395,7 @@ class Grid:
                     yield row, column, cell
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class View:
     """Some slices of an array with the offset of each cell."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -13,6 +13,7 @@ from morello_layouts.expr.affine import Digit
 from morello_layouts.expr.assumptions import Assumption, apply_divisibility
 from morello_layouts.expr.conversions import as_number
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
+from morello_layouts.fields import frozen
 from morello_layouts.lazy import numpy as np
 from morello_layouts.limits import ISL_OPERATIONS, PROOF_ELEMENTS, PROOF_FIRST
 from morello_layouts.maps import IndexMap
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Access:
     """What one side of a buffer touches."""
 
@@ -118,7 +119,7 @@ def _floor(atom: object) -> tuple[Int | None, int] | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outside(Displayed):
     """The first slot that is touched outside of an allocation."""
 

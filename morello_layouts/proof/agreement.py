@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr.sizes import Int, is_nonnegative
+from morello_layouts.fields import frozen
 from morello_layouts.maps import IndexMap
 from morello_layouts.maps.derived import cropped
 from morello_layouts.maps.names import at_text
@@ -18,7 +19,7 @@ from morello_layouts.proof.equivalent import EQUIVALENT, have_equal_offsets
 from morello_layouts.proof.verdict import Condition, Proof, SymbolicCounterexample, sizes_text
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Difference(Displayed):
     """The first element, in row-major order, that two layouts place differently."""
 
@@ -52,7 +53,7 @@ def no_advice(_answer: Agreement) -> Iterable[str]:
     return ()
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(slots=False)
 class Agreement(Displayed):
     """Whether a consumer finds in a buffer what a producer wrote, and why.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, wraps
 from itertools import islice, product
 from math import prod
@@ -15,6 +15,7 @@ from morello_layouts.checks import as_int
 from morello_layouts.errors import ShapeError
 from morello_layouts.expr.assumptions import Assumption, meet_all
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
+from morello_layouts.fields import frozen
 from morello_layouts.lazy import NotInstalledError
 from morello_layouts.limits import (
     ISL_OPERATIONS,
@@ -170,7 +171,7 @@ def _other_names(m: AnyMap) -> Sequence[str]:
     return m.recipe.names if isinstance(m, IndexMap) else ()
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class SymbolicQuestion:
     """A claim about maps with symbolic sizes, decided by asking at numbers too."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from itertools import islice
 from math import prod
 from typing import ClassVar, Final, Literal, TypeAlias
@@ -12,6 +12,7 @@ from morello_layouts.checks import as_permutation
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.expr import coordinate_variables
 from morello_layouts.expr.sizes import Int, is_nonnegative
+from morello_layouts.fields import frozen
 from morello_layouts.lazy import has_numpy, numpy as np
 from morello_layouts.limits import BITCAST_SLOTS, BITCAST_TRANSPOSES
 from morello_layouts.maps import IndexMap
@@ -29,7 +30,7 @@ Correspondence: TypeAlias = 'Literal["row-major", "any"] | Sequence[int]'
 """How elements correspond: row-major, by a transpose, or by any reshapes and transposes."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class BitcastCandidate:
     """Two layouts of one array, and how the array became the second one."""
 
@@ -207,7 +208,7 @@ _REASONS: Final[dict[Kind, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class Bitcast(Proof):
     """The answer to whether the bytes of one array serve as another.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
@@ -13,6 +12,7 @@ from morello_layouts.expr.affine import Digit, digit
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.conversions import size_to_sympy, to_sympy
 from morello_layouts.expr.sizes import Int, SizeExpr, sign
+from morello_layouts.fields import frozen
 from morello_layouts.limits import PROOF_VALUES, PROOF_VALUES_OF_MANY
 from morello_layouts.proof.isl import Parameters, Space, at_least, union
 from morello_layouts.proof.library import isl
@@ -30,7 +30,7 @@ class Named(Protocol):
         """The SymPy symbols of the sizes, by name."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Fact:
     """One constraint on sizes."""
 
@@ -165,7 +165,7 @@ _RANKS: Final = {"nonnegative": 0, "divisible": 1, "zero": 2}
 """The order in which a condition tries to drop facts."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class SizeSet:
     """A set of symbolic sizes, out of those that are assumed."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby, product as every
 from math import prod
 from typing import Protocol, TypeAlias
 
 from morello_layouts.expr.sizes import Int, Quotient, SizeAtom, SizeExpr
+from morello_layouts.fields import frozen
 from morello_layouts.limits import PROOF_KINDS
 from morello_layouts.proof.isl import (
     NotAffineError,
@@ -101,7 +101,7 @@ def _factors(values: Iterable[Value]) -> frozenset[SizeAtom]:
     return frozenset(name for g in values for monomial in g.parts for name, _ in monomial)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class OffsetDifference:
     """The differences of two offsets as ISL's functions, one for each group of axes."""
 
@@ -135,7 +135,7 @@ class OffsetDifference:
         return different.intersect(case.sizes), unequal.intersect(case.sizes)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class IncrementDifference:
     """The difference of two offsets that are sums of functions of one coordinate each."""
 
@@ -221,7 +221,7 @@ def _divisor(name: SizeAtom) -> int:
     return 1
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Case:
     """Sizes of one kind, and each symbolic factor as a polynomial in numbers of at least 0."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import gcd, prod
 from typing import Any, ClassVar, Final
 
@@ -14,6 +14,7 @@ from morello_layouts.expr.assumptions import Assumption, meet_all
 from morello_layouts.expr.conversions import public_size
 from morello_layouts.expr.divisors import divisor_of, greatest_number
 from morello_layouts.expr.sizes import Int, common_divisor
+from morello_layouts.fields import frozen
 from morello_layouts.lazy import numpy as np
 from morello_layouts.limits import ISL_OPERATIONS, PROOF_ELEMENTS, PROOF_FIRST
 from morello_layouts.maps import AffineMap, IndexMap
@@ -294,7 +295,7 @@ def _coordinates(recipe: Recipe, slots: Any) -> dict[str, Any]:
     return {name: x for name, x, n in named if n != 1}
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class Alignment(Displayed):
     """What divides every address.
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr import AffineExpr, BitXor, Interval, Var
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.sizes import Int, Monomial, Quotient, SizeExpr
+from morello_layouts.fields import frozen
 from morello_layouts.limits import ISL_BITS
 from morello_layouts.proof.library import isl
 from morello_layouts.recipe import Recipe, linear_index, physical_coordinates
@@ -22,7 +23,7 @@ class NotAffineError(UnsupportedError):
     """A value that is not a sum of quasi-affine functions times symbolic sizes."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Parameters:
     """The ISL parameters for symbolic sizes, and the assumptions about them.
 
@@ -71,7 +72,7 @@ def _is_name(monomial: Monomial) -> bool:
     return len(monomial) == 1 and monomial[0][1] == 1 and isinstance(monomial[0][0], str)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Space:
     """Integer variables within bounds, in one ISL context."""
 
@@ -94,7 +95,9 @@ class Space:
 
     @staticmethod
     def within(
-        bounds: Mapping[str, Interval], context: isl.Context, parameters: Parameters = Parameters()
+        bounds: Mapping[str, Interval],
+        context: isl.Context,
+        parameters: Parameters = Parameters(),  # noqa: B008
     ) -> Space:
         """Return named variables within their bounds, either of which may be None."""
         space = isl.Space.set_alloc(context, len(parameters.monomials), len(bounds))
@@ -216,7 +219,7 @@ def _val(context: isl.Context, value: int) -> isl.Val:
     return isl.Val.read_from_str(context, str(value))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Value:
     """``Σ monomial · function`` over a space."""
 
@@ -417,7 +420,7 @@ def value_of_form(form: AffineExpr, space: Space) -> Value:
     return total
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MixedRadix:
     """A number by its mixed-radix digits, the most major first."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from math import lcm
 from operator import add, mul, xor
@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from morello_layouts.expr import AffineExpr, BitXor, Var
 from morello_layouts.expr.assumptions import Assumption, apply_divisibility
 from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient, exact_quotient
+from morello_layouts.fields import frozen
 from morello_layouts.proof.isl import NotAffineError
 from morello_layouts.recipe import Recipe, linear_index, physical_coordinates
 
@@ -19,7 +20,7 @@ Fraction: TypeAlias = tuple[Any, Int]
 """A numerator, and the denominator, which is at least 1."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Reading:
     """Values for the coordinates; they have ``+``, ``*``, ``//``, ``%`` and ``^``."""
 
@@ -126,7 +127,7 @@ class Reading:
         return number, divisor
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class NamedExpr:
     """A SymPy expression of coordinates that have names."""
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Final, TypeAlias
 
 from morello_layouts.expr import AffineExpr, BitXor, Interval, variable
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
+from morello_layouts.fields import frozen
 from morello_layouts.limits import PROOF_MERGED
 from morello_layouts.maps import IndexMap
 from morello_layouts.proof.ask import ask_isl
@@ -33,7 +34,7 @@ _Limit: TypeAlias = "tuple[isl.Aff, Int]"
 """A function that is below a size at elements, and not at padding."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class RecipeRelation:
     """A recipe, or a piece of one, as an ISL relation between two boxes."""
 
@@ -172,7 +173,7 @@ def _pieces(recipe: Recipe, most: int | None) -> Iterator[Recipe]:
 ONCE: Final = "visits each element once"
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Visits:
     """The points that loops visit, and the elements at these points."""
 

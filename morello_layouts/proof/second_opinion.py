@@ -10,7 +10,6 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, reduce
 from itertools import islice, product
@@ -21,6 +20,7 @@ from typing import Any, Final, TypeAlias
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.sizes import SizeExpr
+from morello_layouts.fields import frozen
 from morello_layouts.layout import Layout
 from morello_layouts.limits import OPINION_ELEMENTS, OPINION_POINTS, OPINION_REACH, OPINION_SIZES
 from morello_layouts.maps import IndexMap
@@ -82,7 +82,7 @@ def _allowed(origin: Origin, names: list[str]) -> Iterator[dict[str, int]]:
             yield sizes
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _At:
     """A map, what it was made from, and values of the names of sizes."""
 

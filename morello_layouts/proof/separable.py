@@ -12,12 +12,12 @@ depends on several coordinates: it is known to equal itself, whatever the order 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import gcd, lcm
 from typing import TYPE_CHECKING, TypeAlias
 
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr.sizes import Int, is_nonnegative, sign
+from morello_layouts.fields import frozen
 from morello_layouts.lazy import numpy as np
 from morello_layouts.limits import PROOF_PERIOD, PROOF_XOR_BITS
 from morello_layouts.recipe import known
@@ -30,7 +30,7 @@ class NotSeparableError(UnsupportedError):
     """An offset that is not a sum of functions of one coordinate each."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Floor:
     """``(const + Σ factor · atom) // divisor``."""
 
@@ -47,7 +47,7 @@ Bit: TypeAlias = "tuple[tuple[tuple[Atom, Int], ...], Int]"
 """A value of 0 or 1: its terms in a canonical order, and its constant."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Parity:
     """The exclusive or of two or more bits."""
 
@@ -63,7 +63,7 @@ Fraction: TypeAlias = "tuple[dict[Atom, Int], Int, int]"
 """Terms, a constant, and the number by which their sum is divided."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Separable:
     """``const + Σ factor · atom`` over the coordinates of an array.
 
@@ -322,7 +322,7 @@ def _most(atom: Atom, shape: Sequence[Int]) -> int | None:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Increment:
     """Where a function changes: along a dimension, first from ``at - 1`` to ``at``."""
 

@@ -7,19 +7,20 @@ A digit is a part of a dimension of each array, which says which element is whic
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from math import prod
 from typing import Final
 
 from morello_layouts.errors import UnsupportedError
+from morello_layouts.fields import frozen
 from morello_layouts.maps import IndexMap
 from morello_layouts.maps.derived import cropped, reshape_view
 from morello_layouts.recipe import Recipe, known
 from morello_layouts.recipe.digits import AxisDigit, digits_of, fused
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class TileView:
     """One array as an array of another's shape, so that both have the same bytes if they agree."""
 
@@ -28,7 +29,7 @@ class TileView:
     is_cropped: bool  #: whether elements of the first one are padding of the second one.
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _Atom:
     """A part of a dimension that stays whole: one common digit, or several that padding ends."""
 

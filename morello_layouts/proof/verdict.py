@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import reduce
 from html import escape
 from itertools import groupby
@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final
 from morello_layouts.errors import LayoutError
 from morello_layouts.expr.conversions import public_size
 from morello_layouts.expr.sizes import Int
+from morello_layouts.fields import frozen
 from morello_layouts.maps.names import at_text
 from morello_layouts.plain import Displayed
 
@@ -20,7 +21,7 @@ _WORDS: Final = {"verified": ("refuted", "the formulas agree")}
 """The denial of a claim and the question about it, if they are not "not" and the claim."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Condition(Displayed):
     """The symbolic sizes for which a claim holds.
 
@@ -66,7 +67,7 @@ ALL_SIZES: Final = Condition("all sizes")
 NO_SIZES: Final = Condition("no sizes")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SymbolicCounterexample(Displayed):
     """Symbolic sizes that have a counterexample, and the first one there.
 
@@ -108,7 +109,7 @@ def sizes_text(sizes: Mapping[str, int]) -> str:
     return ", ".join(" = ".join([*(name for name, _ in run), str(n)]) for n, run in runs)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class Proof:
     """The answer to a yes-or-no question about index maps.
 

@@ -11,13 +11,13 @@ Source: Zhou et al., "Linear Layouts", arXiv 2505.23819.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
 from math import prod
 from typing import Final, TypeAlias
 
 from morello_layouts.errors import ShapeError
+from morello_layouts.fields import frozen
 from morello_layouts.recipe.binary import Span, bits_of, kernel, plu, transposed
 from morello_layouts.recipe.digits import splits_into
 from morello_layouts.recipe.readings import delinearize, linear_index, logical_coordinates
@@ -152,7 +152,7 @@ def _reduced(span: Span) -> tuple[int, ...]:
     return tuple(found)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _Linear:
     """A layout that puts bits of coordinates, then bits of replicas, at sums of bits of a place.
 

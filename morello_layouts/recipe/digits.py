@@ -9,13 +9,14 @@ says an order of digits, and formulas that are sums of digits, get their steps f
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from math import prod
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.expr.sizes import Int
+from morello_layouts.fields import frozen
 from morello_layouts.recipe.recipe import Recipe
 from morello_layouts.recipe.steps import (
     Merge,
@@ -32,7 +33,7 @@ from morello_layouts.recipe.steps import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AxisDigit:
     """A digit of an index in mixed radix: ``index // unit % modulus``.
 

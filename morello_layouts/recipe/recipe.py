@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
 from morello_layouts.errors import ShapeError
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.expr.substitution import map_ints
+from morello_layouts.fields import frozen
 from morello_layouts.plain import Displayed
 from morello_layouts.recipe.steps import (
     Pad,
@@ -25,7 +25,7 @@ from morello_layouts.recipe.steps import (
 )
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(slots=False)
 class Recipe(Displayed):
     """A layout at a shape: steps over axes, then row-major order of the resulting axes.
 

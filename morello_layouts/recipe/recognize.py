@@ -8,7 +8,7 @@ is row-major order of the digits, with gaps. Pad, split, transpose and merge say
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise, zip_longest
 from math import prod
 from typing import Any, NamedTuple, TypeAlias
@@ -18,6 +18,7 @@ from morello_layouts.expr import AffineExpr, Digit, Var, canonicalize, coordinat
 from morello_layouts.expr.affine import BitXor, floors_of
 from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient, evaluated, is_nonnegative
 from morello_layouts.expr.substitution import substitute
+from morello_layouts.fields import frozen
 from morello_layouts.recipe.digits import DimDigit, recipe_of_axes, splits_into
 from morello_layouts.recipe.recipe import Recipe
 from morello_layouts.recipe.steps import (
@@ -40,7 +41,7 @@ class _Part(NamedTuple):
     radix: Int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class XorSteps:
     """The splits that make a changed digit an axis, and the xor."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 from typing import Any, ClassVar, TypeAlias, TypeVar
@@ -11,6 +10,7 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr.affine import AffineExpr, variable
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
+from morello_layouts.fields import frozen
 from morello_layouts.limits import NUMBER_JUMPS
 
 
@@ -70,7 +70,7 @@ def known(shape: Sequence[Int]) -> tuple[int, ...]:
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pad:
     """Grow each axis to the given size; the elements keep their coordinates.
 
@@ -93,7 +93,7 @@ class Pad:
         return self.sizes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Split:
     """Break axis i of size n into (n / t, t) if ``tiles[i]`` is t, and leave it whole if None.
 
@@ -128,7 +128,7 @@ class Split:
         return tuple(sizes)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Transpose:
     """Reorder the axes: new axis k is old axis ``order[k]``.
 
@@ -145,7 +145,7 @@ class Transpose:
         return tuple(shape[axis] for axis in self.order)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Merge:
     """Join runs of neighbouring axes, ``counts[k]`` of them into new axis k.
 
@@ -170,7 +170,7 @@ class Merge:
         return [tuple(next(left) for _ in range(count)) for count in self.counts]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scatter:
     """Put each element of the axes at the place that formulas give, one for each new axis.
 
@@ -200,7 +200,7 @@ class Scatter:
         return f"{self.name} {forms if one else f'({forms})'} in {brackets(self.sizes)}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Xor:
     """Change the bits of one axis by those of another: ``target ^= (source >> shift) mod 2^k``.
 
@@ -247,7 +247,7 @@ class Xor:
         return f"xor axis {self.target} with {shifted}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Renumber:
     """Give the places along one axis other numbers: place k becomes place ``numbers[k]``.
 
@@ -286,7 +286,7 @@ class Renumber:
         return f"renumber axis {self.axis} as {shown}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Replicate:
     """Append axes that no coordinate fixes: each element is at every place along them.
 
@@ -305,7 +305,7 @@ class Replicate:
         return (*shape, *self.sizes)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Window:
     """Put the elements of each axis at regular places of a longer one: a slice, seen from inside.
 

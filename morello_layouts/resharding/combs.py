@@ -8,16 +8,16 @@ the intersection of two of them: it repeats with the least common multiple of bo
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from math import gcd, lcm, prod
 from typing import Any, NamedTuple
 
 from morello_layouts.description import count
+from morello_layouts.fields import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Run:
     """Blocks of one length at equal distances: ``start + period*q + b``.
 
@@ -45,7 +45,7 @@ class Run:
             yield from range(first, first + self.block)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Message:
     """The elements that one device sends to another: a product of runs.
 
@@ -75,7 +75,7 @@ class Message:
         return f"{self.sender} to {self.receiver}: {count(self.size, 'element')}: {where}"
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Pieces:
     """The pieces of a message.
 
@@ -144,7 +144,7 @@ def _at(run: Run, position: int) -> int:
     return run.start + q * run.period + b
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Comb:
     """Blocks of neighbouring indices at equal distances.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from math import gcd, lcm, prod
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
@@ -13,6 +12,7 @@ from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr import AffineExpr, canonicalize, variable
 from morello_layouts.expr.conversions import size_to_sympy, symbol, to_sympy
 from morello_layouts.expr.sizes import Int
+from morello_layouts.fields import frozen
 from morello_layouts.lazy import importing, numpy as np
 from morello_layouts.limits import RESHARD_DEVICES, RESHARD_PAIRS, RESHARD_STEPS
 from morello_layouts.plain import Displayed
@@ -30,7 +30,7 @@ _EXACT = 1 << 62  # elements up to which NumPy's integers do not overflow
 _PRODUCT = 1 << 31  # numbers whose products do not
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(slots=False, eq=False)
 class Traffic:
     """What devices hold and move, in elements."""
 
@@ -189,7 +189,7 @@ def _one_by_one(
     return np.array(found, keys.dtype)[which].reshape(keys.shape)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Owner(Displayed):
     """The coordinate along an axis of devices of those that hold an element."""
 
@@ -212,7 +212,7 @@ class Owner(Displayed):
         return f"{self.axis} = {self.form}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Indices(Displayed):
     """The indices of one dimension in the message from a device to another."""
 
@@ -262,7 +262,7 @@ def _one(name: str, forms: Sequence[AffineExpr]) -> str:
     return texts[0] if len(texts) == 1 else f"{name}({', '.join(texts)})"
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Formulas(Displayed):
     """The formulas of an exchange; coordinates of receivers have a prime."""
 

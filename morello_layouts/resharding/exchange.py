@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, product
 from math import prod
@@ -11,6 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from morello_layouts.description import listed
 from morello_layouts.expr.sizes import Int, is_nonnegative
+from morello_layouts.fields import frozen
 from morello_layouts.notations.sharding import Mesh, Sharding
 from morello_layouts.recipe import delinearize, known, linear_index
 from morello_layouts.resharding.combs import Comb, Level, Message, intersection, part, touched
@@ -43,7 +43,7 @@ class Axis(NamedTuple):
         return sum(x * stride for x, (_, stride) in zip(digits, self.digits, strict=True))
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class End:
     """One side of an exchange."""
 
@@ -77,7 +77,7 @@ class End:
         return {k: axis.of(position) for k, axis in self.axes.items()}
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Exchange:
     """Who sends what to whom: each element goes to each device that needs it and lacks it, once.
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from morello_layouts.fields import frozen
 from morello_layouts.limits import RESHARD_LINES
 from morello_layouts.plain import Displayed
 
@@ -21,7 +21,7 @@ _OPERATION: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pair:
     """What a line of a log names."""
 
@@ -51,7 +51,7 @@ def pairs_of(log: str) -> Iterator[Pair]:
             yield Pair(number, operation, array, pair[1], pair[2])
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class Rematerialization(Displayed):
     """A line in which XLA says that it gathers an array on every device, and what would do."""
 

@@ -7,7 +7,6 @@ ends of tiles that it cuts, and the whole tiles between. One stretch of each dim
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from itertools import pairwise, product
 from math import gcd, prod
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from numpy.lib.stride_tricks import as_strided
 
 from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.fields import frozen
 from morello_layouts.kernels.build import compiler
 from morello_layouts.kernels.chains import chains_to_read
 from morello_layouts.kernels.compiled import sized_relayout
@@ -56,7 +56,7 @@ class Stretch(NamedTuple):
     axes: tuple[Axis, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Move:
     """Elements that strides lead to, in the buffer and in the message."""
 
@@ -84,7 +84,7 @@ def place_of(portion: Portion) -> int | None:
     return None
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class LocalBuffer:
     """Where a device's buffer has the elements of the array."""
 

@@ -11,7 +11,7 @@ import signal
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from morello_layouts.checks import as_int
 from morello_layouts.errors import LayoutError, ShapeError
+from morello_layouts.fields import frozen
 from morello_layouts.kernels.relayout import item_type
 from morello_layouts.limits import EXCHANGE_SCRATCH
 from morello_layouts.maps import IndexMap
@@ -103,7 +104,7 @@ def transfer_of(
         return replace(transfer, problem=error)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Transfer:
     """One rank's part in an exchange, which every rank of the communicator runs."""
 

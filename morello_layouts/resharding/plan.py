@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import islice
@@ -15,6 +14,7 @@ from morello_layouts.description import amount, count
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.expr.conversions import size_to_sympy
 from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient, is_nonnegative
+from morello_layouts.fields import frozen
 from morello_layouts.layout import ElementType
 from morello_layouts.lazy import importing
 from morello_layouts.limits import EXCHANGE_SCRATCH, RESHARD_ROWS
@@ -29,7 +29,7 @@ from morello_layouts.resharding.exchange import End, Exchange, exchange
 from morello_layouts.resharding.steps import Kind, Step, jax_code, kind_of, steps_of
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Totals(Displayed):
     """What an exchange moves, in elements: ints, or SymPy expressions of symbolic sizes."""
 
@@ -46,7 +46,7 @@ class Totals(Displayed):
         return f"{self.moved} of {self.needed}{self.condition and f' if {self.condition}'}"
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(slots=False)
 class Plan(Displayed):
     """A plan that brings an array from one sharding to another.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heappop, heappush
 from itertools import product
@@ -12,6 +11,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.expr.sizes import Int, is_nonnegative
+from morello_layouts.fields import frozen
 from morello_layouts.limits import RESHARD_ROWS, RESHARD_STATES
 from morello_layouts.plain import Displayed
 from morello_layouts.recipe import known
@@ -96,7 +96,7 @@ Names: TypeAlias = tuple[tuple[str, ...], ...]
 _Entry: TypeAlias = "tuple[Fraction, int, int, State, tuple[Step, ...]]"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step(Displayed):
     """A collective over axes of a mesh, of parts that are equal on all devices."""
 

@@ -16,6 +16,7 @@ from morello_layouts.checks import as_int
 from morello_layouts.description import count, listed
 from morello_layouts.diagnostics.buffers import entry_arrays
 from morello_layouts.errors import LayoutError
+from morello_layouts.fields import frozen
 from morello_layouts.limits import (
     ADVICE_CHECK_BYTES,
     ADVICE_CHECK_SECONDS,
@@ -45,7 +46,7 @@ _CYCLES: Final = 1.03  # an estimate, which moves by a percent when a buffer doe
 _WORTH: Final = 0.99  # of the bytes before, for a change that is worth it
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Advised:
     """A change that makes a program better, as measured."""
 
@@ -93,7 +94,7 @@ def is_smaller(before: Figures, after: Figures) -> bool:
     return after.peak_bytes < before.peak_bytes * _WORTH - _SAME
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class Advice(Report):
     """Changes of a function that make its program better: ``print`` it, or see it in a notebook."""
 
@@ -210,7 +211,7 @@ _MEMORY_KNOWN: Final = "after_optimizations_after_buffer_assignment.txt"
 _EXACT: Final = 1e-3  # relative difference of sums of numbers near 1 in another order
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Trial:
     """A program that compiled: its figures, and the layouts of its arguments and results."""
 
@@ -326,7 +327,7 @@ def advise(
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Tried:
     """A change that compiled."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -14,6 +13,7 @@ from morello_layouts.diagnostics.diagnosis import Diagnosis, diagnose as diagnos
 from morello_layouts.diagnostics.memory_report import MemoryReport
 from morello_layouts.diagnostics.moves import HloMove
 from morello_layouts.errors import LayoutError
+from morello_layouts.fields import frozen
 from morello_layouts.hlo import HloComputation, HloInstruction, HloModule, read_hlo
 from morello_layouts.lazy import importing
 from morello_layouts.limits import COMPILER_MESSAGE
@@ -29,7 +29,7 @@ _CYCLES: Final = re.compile(r'"estimated_cycles":"([0-9]{1,18})"')
 _NUMBER: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Figures:
     """What the compiler says of a program, on one device.
 
@@ -182,7 +182,7 @@ _ASSIGNMENT: Final = "after_optimizations-buffer-assignment.txt"
 _PROGRAMS: Final = ("after_optimizations.txt", "oom_intermediate_module.txt")
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class Compilation(Report):
     """A program that was compiled for a TPU without one: ``print`` it, or see it in a notebook."""
 

@@ -6,12 +6,13 @@ A rule rewrites a jaxpr: it replaces some of its equations, in functions inside 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from math import prod
 from pathlib import PurePath
 from typing import Any, Final, TypeAlias
 
+from morello_layouts.fields import frozen
 from morello_layouts.tpu_compiler.program import Candidate, Program
 
 Rule: TypeAlias = Callable[[Any, list[Any]], Sequence[Any] | None]
@@ -24,7 +25,7 @@ _CALLERS: Final = frozenset(
 _INLINED: Final = frozenset({"custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Site:
     """An operation of a function, at one place or at several that look the same."""
 

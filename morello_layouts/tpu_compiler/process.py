@@ -11,13 +11,14 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final, TypeAlias
 
 from morello_layouts.errors import LayoutError
+from morello_layouts.fields import frozen
 from morello_layouts.limits import (
     COMPILER_LOG,
     COMPILER_MESSAGE,
@@ -45,7 +46,7 @@ _ENVIRONMENT: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Compiler:
     """A command that compiles, and what it may take.
 
@@ -78,7 +79,7 @@ def bounded(compiler: Compiler, seconds: float | None, gibibytes: float | None) 
     return compiler if gibibytes is None else replace(compiler, memory=int(gibibytes * 2**30))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outcome:
     """What a compilation left, or one that was ended before."""
 

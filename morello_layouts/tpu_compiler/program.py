@@ -13,11 +13,12 @@ import re
 import runpy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from morello_layouts.errors import LayoutError
+from morello_layouts.fields import frozen
 from morello_layouts.layout import Layout
 from morello_layouts.notations import parse
 from morello_layouts.notations.xla import XlaShape
@@ -37,7 +38,7 @@ Conversions: TypeAlias = tuple[tuple[int, Callable[[Any], Any]], ...]
 """Positions of arguments or results, and a function of each."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Program:
     """A traced function of flat arguments."""
 
@@ -411,7 +412,7 @@ def _run_file(file: str) -> Mapping[str, Any]:
         ) from error
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Candidate:
     """A change that may cost less."""
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from morello_layouts.description import count, listed
 from morello_layouts.errors import LayoutError
+from morello_layouts.fields import frozen
 from morello_layouts.notations.xla import COMBINE, XlaLayout, XlaShape
 from morello_layouts.tpu_layouts.layouts import GENERATIONS, LANES, SUBLANES, WORD, default_layout
 from morello_layouts.tpu_layouts.waste import waste_formula
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TpuFacts:
     """A layout on a TPU, in words."""
 
@@ -25,7 +26,7 @@ class TpuFacts:
     padding: tuple[str, ...]  #: the reasons for padding.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Tile:
     """A tile of a TPU: its rows, and the elements that are packed into a 32-bit word."""
 

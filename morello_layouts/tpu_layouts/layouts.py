@@ -6,7 +6,7 @@ The rule of the defaults is not documented: it follows the layouts that the comp
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import permutations
 from math import prod
 from typing import Final, NamedTuple
@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from morello_layouts.checks import as_tuple
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.expr.sizes import round_up
+from morello_layouts.fields import frozen
 from morello_layouts.notations.xla import XlaLayout, XlaShape, bits_of
 from morello_layouts.notations.xla.words import FORMATS, Format
 
@@ -49,7 +50,7 @@ TYPES: Final = (
 """The element types whose layouts were measured."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Packing:
     """How a generation stores one element type."""
 

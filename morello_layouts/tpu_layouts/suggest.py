@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations, pairwise
 from math import prod
 from typing import ClassVar, Final, NamedTuple, TypeAlias
@@ -12,6 +11,7 @@ from morello_layouts.checks import LARGEST, as_int
 from morello_layouts.description import listed
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr.sizes import round_up
+from morello_layouts.fields import frozen
 from morello_layouts.limits import SUGGESTED_DIMENSIONS
 from morello_layouts.notations.xla import XlaShape
 from morello_layouts.notations.xla.layout import bytes_of
@@ -79,7 +79,7 @@ def _folds(sizes: Sequence[int], groups: Sequence[Sequence[int]]) -> list[str]:
 Groups: TypeAlias = tuple[tuple[int, ...], ...]
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class Suggestion(Displayed):
     """One way to lay out an array.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,6 +11,7 @@ from morello_layouts.checks import require_type
 from morello_layouts.description import count, listed
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr.sizes import Int, SizeExpr, round_up
+from morello_layouts.fields import frozen
 from morello_layouts.lazy import importing
 from morello_layouts.notations import parse
 from morello_layouts.notations.xla import COMBINE, XlaLayout, XlaShape, bits_of
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 _PLACES = ("minor", "second-minor", "third-minor", "fourth-minor", "fifth-minor", "sixth-minor")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Padding:
     """One reason why an array takes more than its data.
 
@@ -43,7 +44,7 @@ class Padding:
     text: str  #: the reason in words.
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class Waste(Displayed):
     """Bytes of an array's data and of its buffer.
 
@@ -217,7 +218,7 @@ def _extent(place: int, t: int, rank: int, *, joined: bool) -> str:
     return count(t, "element" if rank == 1 else "row" if place else "column")
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class WasteFormula(Displayed):
     """Bytes of an array's data and of its buffer, for every value of its symbolic sizes.
 

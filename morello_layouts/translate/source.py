@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, cmp_to_key
 from itertools import pairwise, zip_longest
 from math import prod
@@ -15,6 +15,7 @@ from morello_layouts.expr import AffineExpr, Digit, Var
 from morello_layouts.expr.affine import floors_of
 from morello_layouts.expr.assumptions import meet_all
 from morello_layouts.expr.sizes import Int, ceil_quotient, is_nonnegative
+from morello_layouts.fields import frozen
 from morello_layouts.layout import Layout
 from morello_layouts.limits import TRANSLATION_PROBES
 from morello_layouts.maps import IndexMap
@@ -238,7 +239,7 @@ def misplaced(digit: AxisDigit, volume: Int) -> str:
 FORMULA: Final = 'give to="mlir": an affine map says any formula'
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Source:
     """A layout as a writer of a notation sees it."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Final, TypeAlias
 
+from morello_layouts.fields import frozen
 from morello_layouts.limits import TRANSLATION_NODES, TRANSLATION_TILES
 from morello_layouts.notations.xla import XlaLayout
 from morello_layouts.recipe.digits import AxisDigit, Digits
@@ -45,7 +45,7 @@ def _obstacle(digits: Digits) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tiling:
     """The order of dimensions, most major first, and the tiles over it."""
 

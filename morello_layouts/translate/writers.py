@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from math import prod
 from typing import Final
@@ -12,6 +12,7 @@ from morello_layouts import proof
 from morello_layouts.errors import LayoutError
 from morello_layouts.expr import coordinate_variables
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
+from morello_layouts.fields import frozen
 from morello_layouts.layout import Layout
 from morello_layouts.maps import IndexMap
 from morello_layouts.notations import parse
@@ -115,7 +116,7 @@ def _swizzled(bases: Vectors, shape: Sequence[int]) -> Encoding | None:
     return found if TritonLayout(found).bases(shape) == {MEMORY: bases} else None
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Writer:
     """A notation that layouts are written in."""
 

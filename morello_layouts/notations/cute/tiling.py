@@ -6,10 +6,10 @@ Source: CUTLASS, ``include/cute/layout.hpp``; each function has the name that it
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from morello_layouts.errors import LayoutError, UnsupportedError
+from morello_layouts.fields import frozen
 from morello_layouts.limits import CUTE_COMPARED
 from morello_layouts.notations.cute.algebra import (
     ONE,
@@ -199,7 +199,7 @@ def raked_product(block: LayoutLike, tiler: LayoutLike) -> CuteLayout:
     return _zipped_modes(block, tiler, 1)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class LeftOver(Displayed):
     """What a division that leaves a rest does with the elements of a layout.
 

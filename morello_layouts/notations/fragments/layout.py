@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from itertools import product
 from math import prod
@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.sizes import Int
+from morello_layouts.fields import frozen
 from morello_layouts.layout import ElementType, Layout
 from morello_layouts.recipe import DimDigit, Recipe, known, recipe_of_axes
 
@@ -36,7 +37,7 @@ The thread is counted through all axes before the last one. Nothing, ``()``, if 
 """
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class FragmentLayout(Layout):
     """An operand of a matrix instruction, in the lanes and registers that hold it.
 

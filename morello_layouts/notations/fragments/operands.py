@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, NamedTuple, TypeAlias
 
+from morello_layouts.fields import frozen
 from morello_layouts.layout import ElementType
 from morello_layouts.notations.fragments.layout import Axis, Document
 from morello_layouts.recipe import DimDigit
@@ -26,7 +27,7 @@ class Operand(NamedTuple):
         return ElementType(self.type, BITS[self.type])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Instruction:
     """An instruction.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 from morello_layouts.checks import LARGEST, as_int, as_permutation, require_rank
@@ -17,6 +17,7 @@ from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr, canonicalize, standard
 from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient, evaluated
 from morello_layouts.expr.substitution import substitute
+from morello_layouts.fields import frozen
 from morello_layouts.layout import ElementType, Layout
 from morello_layouts.notations.blocks import blocked_recipe
 from morello_layouts.notations.coordinates import CoordinateLayout
@@ -26,7 +27,7 @@ from morello_layouts.notations.strided.layout import StridedLayout
 from morello_layouts.recipe import Pad, Recipe, known
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class MlirMap(CoordinateLayout):
     """An affine map: coordinates in a row-major box, as expressions of the array's coordinates.
 
@@ -93,7 +94,7 @@ class MlirMap(CoordinateLayout):
         return f"affine_map<({dims}){symbols} -> ({', '.join(self.texts())})>"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class MlirType(Layout):
     """A memref, tensor or vector type: sizes, element type, and how the elements lie.
 
@@ -176,7 +177,7 @@ class MlirType(Layout):
         return f"{self.kind}<{', '.join(parts)}>"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class MlirPack(CoordinateLayout):
     """The layout that ``linalg.pack`` writes and ``linalg.unpack`` reads: tiles of an array.
 

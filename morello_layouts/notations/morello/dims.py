@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from morello_layouts.checks import as_int, whole
 from morello_layouts.errors import LayoutError
 from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.fields import frozen
 from morello_layouts.recipe import known
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dynamic:
     """All that the physical dimensions inside it leave of the logical dimension.
 
@@ -24,7 +24,7 @@ class Dynamic:
         return ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Packed:
     """The innermost ``size`` of what remains of the logical dimension, in order.
 
@@ -61,7 +61,7 @@ class Packed:
         return f" p({self.size})"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OddEven:
     """The innermost ``size`` of what remains of the logical dimension, even indices first.
 

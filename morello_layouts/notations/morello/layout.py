@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from morello_layouts.checks import as_int
@@ -11,6 +10,7 @@ from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr, canonicalize, coordinate_variables
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.sizes import Int, SizeExpr, evaluated
+from morello_layouts.fields import frozen
 from morello_layouts.layout import Layout
 from morello_layouts.notations.morello import lowering
 from morello_layouts.notations.morello.dims import (
@@ -31,7 +31,7 @@ _NHWC = ((0, Dynamic()), (2, Dynamic()), (3, Dynamic()), (1, Dynamic()))
 _LETTERS: Final = "αβγδεζηθικλμνξοπρστυφχψω"
 
 
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@frozen
 class MorelloLayout(Layout):
     """Physical dimensions from slowest to fastest varying, each of one logical dimension.
 

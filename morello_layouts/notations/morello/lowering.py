@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias
 
@@ -11,6 +10,7 @@ from morello_layouts.checks import whole
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.sizes import Int, SizeExpr, round_up
+from morello_layouts.fields import frozen
 from morello_layouts.notations.morello.dims import Dynamic, OddEven, Packed, PhysDim, PhysDims
 from morello_layouts.recipe import DimDigit, Recipe, known, recipe_of_axes
 
@@ -88,7 +88,7 @@ def physical_shape(dims: PhysDims, shape: Shape) -> Shape:
     return tuple(sizes)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Misfit:
     """Why physical dimensions do not cover a logical one.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
@@ -13,6 +12,7 @@ from morello_layouts.expr import AffineExpr, standard
 from morello_layouts.expr.conversions import divide
 from morello_layouts.expr.sizes import Int
 from morello_layouts.expr.substitution import substitute
+from morello_layouts.fields import frozen
 from morello_layouts.notations.coordinates import CoordinateLayout
 from morello_layouts.notations.documents import by_name
 from morello_layouts.notations.expression import parse_function
@@ -22,7 +22,7 @@ _TENSORRT: Final = "TensorRT, NvInferRuntimeBase.h, TensorFormat"
 _ASCEND: Final = "CANN documentation, Data Layout Formats"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Format:
     """A named format.
 
@@ -199,7 +199,7 @@ _FORMATS = {each.name: each for each in FORMATS}
 _formula = cache(parse_function)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class NamedLayout(CoordinateLayout):
     """A layout that a public document defines by a name.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
 from math import prod
 from typing import Final, NamedTuple
@@ -12,6 +11,7 @@ from morello_layouts.checks import as_int, as_permutation
 from morello_layouts.description import listed
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr.sizes import Int
+from morello_layouts.fields import frozen
 from morello_layouts.notations.sharding import document
 from morello_layouts.notations.sharding.layout import Placement
 from morello_layouts.notations.sharding.sharding import Level, Mesh, Sharding
@@ -24,7 +24,7 @@ USES: Final = {
 """What devices hold along axes that cut no dimension, with a note of what is not copies."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class HloSharding(Placement):
     """XLA's sharding as HLO prints it: tiles, and the devices in their order.
 

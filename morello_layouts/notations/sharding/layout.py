@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 from morello_layouts.checks import require_rank
@@ -12,6 +12,7 @@ from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.fields import frozen
 from morello_layouts.layout import Arrays, ElementType, Layout
 from morello_layouts.notations.sharding import lowering
 from morello_layouts.notations.sharding.sharding import Sharding
@@ -51,7 +52,7 @@ class Placement(ABC):
         return ()
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class ShardedLayout(Layout):
     """An array on devices: its places are a device and the offset in the device's own buffer.
 
@@ -174,7 +175,7 @@ class ShardedLayout(Layout):
         return f"{self.array}, {text}" if self.array else text
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class ShardedTuple(Arrays):
     """Several arrays, each with its sharding.
 

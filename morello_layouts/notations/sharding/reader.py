@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, Final
 
 from morello_layouts.description import count, listed
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.fields import frozen
 from morello_layouts.layout import Layout
 from morello_layouts.limits import EXPR_NESTING, SHARDING_TEXT
 from morello_layouts.notations.grammar import (
@@ -113,7 +113,7 @@ def _head(head: str, text: str) -> Any:
         ) from None
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _Dim:
     """The axes in braces, and where they stand."""
 
@@ -454,7 +454,7 @@ class _Reader:
         return self.call(token + close, close, source.at)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WrittenSharding:
     """How an array lies on the devices.
 

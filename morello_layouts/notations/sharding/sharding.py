@@ -9,7 +9,6 @@ ScaLAPACK's cyclic blocks are pieces of ``nb * P`` elements that stay local, cut
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from math import prod
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -17,6 +16,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from morello_layouts.checks import as_int, as_tuple, shown
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient
+from morello_layouts.fields import frozen
 from morello_layouts.limits import DEVICE_IDS
 from morello_layouts.recipe import delinearize, known, linear_index
 
@@ -24,7 +24,7 @@ LocalRule: TypeAlias = Literal["padded", "own"]
 """How large a device's buffer is: as the largest part, or as its own part."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Mesh:
     """Devices in a box of named axes.
 
@@ -188,7 +188,7 @@ Cut: TypeAlias = tuple[Level, ...]
 """How a dimension is cut: its levels, outermost first; none if it is whole on each device."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Digit:
     """A level at an extent: ``number = rest // block``, and inside of the block ``rest % block``.
 
@@ -205,7 +205,7 @@ class Digit:
     first: int
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Sharding:
     """How an array lies on the devices of a mesh.
 

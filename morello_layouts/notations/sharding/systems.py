@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -12,6 +11,7 @@ from morello_layouts.description import listed
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.fields import frozen
 from morello_layouts.layout import Layout
 from morello_layouts.notations.sharding import document
 from morello_layouts.notations.sharding.hlo import commas, padding_notes, use_notes
@@ -43,7 +43,7 @@ Style: TypeAlias = Literal["jax", "sdy", "hlo"]
 """Whose text a sharding by mesh axes is: JAX's, Shardy's, or that of HLO's named shardings."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class AxisSharding(Placement):
     """A sharding by the names of mesh axes, as JAX and Shardy have it.
 
@@ -169,7 +169,7 @@ def _entry(dim: Sequence[Ref]) -> str:
     return names[0] if names else "None"
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class DTensorSharding(Placement):
     """DTensor's placements, one for each axis of the mesh, applied from left to right.
 
@@ -310,7 +310,7 @@ class Cyclic(NamedTuple):
         return ("CYCLIC" if self.cycles else "BLOCK") + (f"({own})" if own else "")
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class BlockCyclic(Placement):
     """Block-cyclic distributions of ScaLAPACK and High Performance Fortran.
 
@@ -389,7 +389,7 @@ class BlockCyclic(Placement):
         return f"({', '.join(map(str, self.dims))}) ONTO ({counts})"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class ColumnMajor(Layout):
     """A process's matrix in ScaLAPACK: columns one after the other, with a leading dimension.
 

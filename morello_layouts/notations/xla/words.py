@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from morello_layouts.description import (
@@ -21,6 +20,7 @@ from morello_layouts.description import (
     times,
 )
 from morello_layouts.expr.sizes import round_up
+from morello_layouts.fields import frozen
 from morello_layouts.limits import NESTED_TILES
 from morello_layouts.notations.xla.layout import XlaLayout, tile_text
 from morello_layouts.notations.xla.shape import XlaShape, dim_text
@@ -31,7 +31,7 @@ from morello_layouts.recipe.digits import stages_of
 Tiles = tuple[tuple[int, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Format:
     """A format of the document.
 
@@ -163,7 +163,7 @@ def width_in_words(name: str, stored: int) -> str:
     return f"{stored // 8} bytes each"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TileLevel:
     """One tile of a list, and the axes that it acts on.
 
