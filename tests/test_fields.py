@@ -42,6 +42,7 @@ class Tile(Named):
 @frozen
 class Bounded(Tile):
     bound: int = 0
+    value: int = 0
 
     def __post_init__(self) -> None:
         settle(self, bound=max(self.bound, *self.sizes))

@@ -157,28 +157,20 @@ def _intended(form: AffineExpr, bounds: Mapping[str, Interval]) -> Interval:
 
 @frozen
 class FormulaLayout(CoordinateLayout):
-    """A layout given by formulas: ``lambda i, j: (i//8, j, i%8)``.
+    """A layout given by formulas: ``lambda i, j: (i//8, j, i%8)``."""
 
-    Attributes:
-        parameters: the names of the array's dimensions.
-        forms: the coordinate in the box, as forms over these names.
-        text: the text of the layout if it is not these formulas.
-        title: what kind of layout the text is.
-        words: the layout in a few words.
-        parts: the text of each coordinate in the box, if it is not its formula.
-    """
-
-    parameters: tuple[str, ...]
-    forms: tuple[AffineExpr, ...]
-    text: str = ""
+    parameters: tuple[str, ...]  #: the names of the array's dimensions.
+    forms: tuple[AffineExpr, ...]  #: the coordinate in the box, as forms over these names.
+    text: str = ""  #: the text of the layout if it is not these formulas.
+    #: what kind of layout the text is.
     title: str = field(default="TVM index map", compare=False)
-    words: str = field(default="", compare=False)
+    words: str = field(default="", compare=False)  #: the layout in a few words.
+    #: the text of each coordinate in the box, if it is not its formula.
     parts: tuple[str, ...] = field(default=(), compare=False)
 
     def results(
         self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /
     ) -> tuple[AffineExpr, ...]:
-        """Return the formulas at coordinates."""
         require_rank(shape, len(self.parameters), str(self))
         values = dict(zip(self.parameters, coordinates, strict=True))
         return tuple(substitute(form, values) for form in self.forms)
@@ -186,31 +178,25 @@ class FormulaLayout(CoordinateLayout):
     def by_document(
         self, coordinate: Sequence[int], shape: Sequence[int], /
     ) -> tuple[int, int] | None:
-        """Return an element's place in the box and the box's size, from the formulas' trees."""
         at, sizes = (dict(zip(self.parameters, x, strict=True)) for x in (coordinate, shape))
         return by_formulas(self.forms, at, sizes)
 
     def with_numbers(self, values: Mapping[str, int], /) -> FormulaLayout:
-        """Return the layout with numbers in place of the names of blocks."""
         at_values = partial(evaluated, values=values)
         return replace(self, forms=tuple(map_ints(form, at_values) for form in self.forms))
 
     def names(self, rank: int) -> tuple[str, ...]:
-        """Return the parameters."""
         return self.parameters
 
     @property
     def kind(self) -> str:  # type: ignore[override]
-        """The kind of the layout, in words."""
         return self.title
 
     @property
     def headline(self) -> str:
-        """The layout in a few words."""
         return self.words or f"{', '.join(self.parameters)} at ({', '.join(map(str, self.forms))})"
 
     def texts(self, rank: int) -> tuple[str, ...]:
-        """Return the text of each coordinate in the box."""
         return self.parts or tuple(map(str, self.forms))
 
     def __str__(self) -> str:
@@ -226,13 +212,11 @@ class OffsetLayout(FormulaLayout):
     """A layout given by the formula of its offset; the buffer ends at the largest offset."""
 
     def box(self, shape: Sequence[Int]) -> tuple[Int, ...]:
-        """Return the size of the buffer."""
         (size,) = CoordinateLayout.box(self, shape)  # raises if an offset may be negative
         largest = canonicalize(self.reference(coordinate_variables(shape), shape)).interval.hi
         return (0,) if 0 in shape else (size if largest is None else largest + 1,)
 
     def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
-        """Return the formula."""
         return self.results(coordinates, shape)[0]
 
     def by_document(self, coordinate: Sequence[int], shape: Sequence[int], /) -> None:
@@ -240,7 +224,6 @@ class OffsetLayout(FormulaLayout):
 
     @property
     def headline(self) -> str:
-        """The formula."""
         return f"the offset is {self.forms[0]}"
 
     def __str__(self) -> str:

@@ -197,7 +197,7 @@ NOTATIONS: Final = (
         "named",
         "the name of a format",
         re.compile(r"\s*[A-Za-z][\w-]*([ ]\w+)?\s*\Z", re.ASCII),
-        "named.reader:parse_named",
+        "named:parse_named",
         "named:NamedLayout",
         "coordinates:describe",
         "mx128x4",

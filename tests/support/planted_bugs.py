@@ -18,11 +18,11 @@ import sympy
 import morello_layouts as ml
 from morello_layouts.expr import affine, assumptions, conversions, rules, sizes
 from morello_layouts.maps.origin import Origin
-from morello_layouts.notations import coordinates, expression
+from morello_layouts.notations import coordinates, expression, named
 from morello_layouts.notations.cute import CuteLayout
 from morello_layouts.notations.einops import EinopsLayout
 from morello_layouts.notations.morello import lowering as morello
-from morello_layouts.notations.named import NamedLayout, layout as named
+from morello_layouts.notations.named import NamedLayout
 from morello_layouts.notations.xla import layout as xla
 from morello_layouts.proof import isl
 from morello_layouts.recipe import has_inverse, readings

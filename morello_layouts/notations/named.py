@@ -1,21 +1,24 @@
-"""Named formats as layouts, and the table of them."""
+"""Formats that other systems know by a name, such as ``mx128x4``: a table of formulas."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from functools import cache
+from itertools import takewhile
 from typing import Any, Final
 
-from morello_layouts.checks import shown
-from morello_layouts.errors import LayoutError, ShapeError
+from morello_layouts.checks import Part, shown
+from morello_layouts.errors import LayoutError, ParseError, ShapeError
 from morello_layouts.expr import AffineExpr, standard
 from morello_layouts.expr.conversions import divide
 from morello_layouts.expr.sizes import Int
 from morello_layouts.expr.substitution import substitute
-from morello_layouts.fields import frozen
+from morello_layouts.fields import checked, frozen
 from morello_layouts.notations.coordinates import CoordinateLayout
 from morello_layouts.notations.documents import by_name
 from morello_layouts.notations.expression import parse_function
+from morello_layouts.notations.strided.layout import MEMORY_FORMATS
 
 _CUBLASLT: Final = "cublasLt.h, cublasLtOrder_t"
 _TENSORRT: Final = "TensorRT, NvInferRuntimeBase.h, TensorFormat"
@@ -24,23 +27,15 @@ _ASCEND: Final = "CANN documentation, Data Layout Formats"
 
 @frozen
 class Format:
-    """A named format.
+    """A named format."""
 
-    Attributes:
-        name: its name; texts may have it in any case, and ``-`` for ``_``.
-        formula: an index map in TVM's notation. An array may have more dimensions than it has
-            parameters: the leading ones are batches, in row-major order. Empty for the formats of
-            any number of dimensions.
-        words: what it is for, in a few words.
-        source: the document that the formula is from.
-        aliases: other names.
-    """
-
-    name: str
+    name: str  #: texts may have it in any case, and ``-`` for ``_``.
+    #: an index map in TVM's notation. An array may have more dimensions than it has parameters: the
+    #: leading ones are batches, in row-major order. Empty for formats of any number of dimensions.
     formula: str
-    words: str
-    source: str
-    aliases: tuple[str, ...] = ()
+    words: str  #: what it is for, in a few words.
+    source: str  #: the document that the formula is from.
+    aliases: tuple[str, ...] = ()  #: other names.
 
 
 FORMATS: Final = (
@@ -199,30 +194,24 @@ _FORMATS = {each.name: each for each in FORMATS}
 _formula = cache(parse_function)
 
 
+def _format_name(given: Any, name: str, part: Part) -> str:
+    if given in _FORMATS:
+        return str(given)
+    what = f"{name}: expected a named format, got {shown(given)}"
+    raise LayoutError(what, fix=f"the names are {', '.join(_FORMATS)}", part=part)
+
+
 @frozen
 class NamedLayout(CoordinateLayout):
     """A layout that a public document defines by a name.
-
-    Attributes:
-        name: the name, as ``FORMATS`` has it.
-
-    Raises:
-        LayoutError: if no format has the name.
 
     >>> NamedLayout("COL32").box((5, 40))
     (2, 5, 32)
     """
 
-    name: str
+    name: str = checked(_format_name)  #: the name, as ``FORMATS`` has it.
 
     kind = "named format"
-
-    def __post_init__(self) -> None:
-        if self.name not in _FORMATS:
-            raise LayoutError(
-                f"name: expected a named format, got {shown(self.name)}",
-                fix=f"the names are {', '.join(_FORMATS)}",
-            )
 
     @property
     def format(self) -> Format:
@@ -247,10 +236,7 @@ class NamedLayout(CoordinateLayout):
         values = dict(zip(parameters, coordinates[batches:], strict=True))
         return (*coordinates[:batches], *(substitute(form, values) for form in forms))
 
-    def by_document(
-        self, coordinate: Sequence[int], shape: Sequence[int], /
-    ) -> tuple[int, int] | None:
-        """Return an element's offset and the buffer's size by the format's document."""
+    def by_document(self, coordinate: Sequence[int], shape: Sequence[int], /) -> tuple[int, int]:
         return by_name(self.name, coordinate, shape)
 
     def names(self, rank: int) -> tuple[str, ...]:
@@ -263,7 +249,6 @@ class NamedLayout(CoordinateLayout):
         return (*(first if batches == 1 else [f"b{k}" for k in range(batches)]), *parameters)
 
     def texts(self, rank: int) -> tuple[str, ...]:
-        """Return the formula of each coordinate in the box."""
         if not self.format.formula:
             return ()
         parameters, forms = _formula(self.format.formula)
@@ -305,3 +290,50 @@ _GENERAL: Final[dict[str, Callable[[tuple[AffineExpr, ...], tuple[Int, ...]], An
     "column-major": lambda coordinates, _: coordinates[::-1],
     "morton": _morton,
 }
+
+
+# ---- the text
+
+_LONGEST: Final = 40
+
+
+def _key(name: str) -> str:
+    return name.lower().replace("_", "-")
+
+
+_NAMES: Final = {_key(name): each.name for each in FORMATS for name in (each.name, *each.aliases)}
+
+
+_KNOWN: Final = _NAMES | {_key(name): name for name in MEMORY_FORMATS}
+
+
+def _nearest(key: str) -> list[str]:
+    """Return the names that begin with a word, or the one that is nearest to it, if any."""
+    begun = [name for name in _NAMES if len(key) > 2 and name.startswith(key)]
+    return begun or get_close_matches(key, _KNOWN, 1, 0.75)
+
+
+def _shared(one: str, other: str) -> int:
+    """Return the length of the beginning that two words share."""
+    pairs = zip(one, other, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def parse_named(text: str) -> NamedLayout:
+    """Parse the name of a format."""
+    word = text.strip()
+    name = _NAMES.get(_key(word[:_LONGEST]))
+    if name is not None and len(word) <= _LONGEST:
+        return NamedLayout(name)
+    key = "-".join(_key(word).split())
+    near = _nearest(key) if len(word) <= _LONGEST else []
+    is_typo = "-" in key and get_close_matches(key, near, 1, 0.85)
+    start = len(text) - len(text.lstrip())
+    raise ParseError(
+        f"no format has the name {shown(word)}",
+        f"named formats are {', '.join(each.name for each in FORMATS)}",
+        f"the nearest name is {_KNOWN[near[0]]}" if near else "write for example mx128x4",
+        text=text,
+        position=start,
+        reached=start + (len(word) if is_typo else _shared(near[0], key)) if near else -1,
+    )
