@@ -136,9 +136,8 @@ class ComposedLayout(Layout):
 
     swizzle: Swizzle  #: what changes the sum.
     offset: int  #: what is added, in elements.
-    layout: (
-        CuteLayout | ComposedLayout
-    )  #: gives the offset of a coordinate; may be swizzled itself.
+    #: gives the offset of a coordinate; may be swizzled itself.
+    layout: CuteLayout | ComposedLayout
     #: the width of an element after a pointer, where the swizzle acts on addresses in bytes; None
     #: if it acts on offsets in elements.
     bits: int | None = None
