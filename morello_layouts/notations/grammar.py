@@ -209,10 +209,10 @@ class Defining(Source):
             found = self.aliases[str(name)] = read()
         return found
 
-    def defined(self, alias: Token, example: str) -> Any:
+    def defined(self, alias: Token, place: str, example: str) -> Any:
         """Return what a name stands for."""
         if alias not in self.aliases:
-            fix = f"define it before: {alias} = {example}"
+            fix = f"define it before {place}: {alias} = {example}"
             raise self.error(f"{alias} is not defined", fix, alias.start)
         return self.aliases[alias]
 

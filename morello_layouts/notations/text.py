@@ -274,8 +274,22 @@ def made(make: Callable[..., Any], *pieces: Piece) -> Rule:
 
     If it refuses a part, the error has a caret there. After END it is made only if nothing follows.
     """
-    read_all, write = _pieces(pieces)
+    return _made(make, *_pieces(pieces))
 
+
+def collected(make: Callable[..., Any], read: Callable[[Any, Note | None, bool], Any]) -> Rule:
+    """Return the rule of a value that is made of the fields which a function reads by name."""
+
+    def read_all(source: Source, note: Note | None, must: bool, fields: dict[str, Any]) -> bool:
+        found = read(source, note, must)
+        if found is not ABSENT:
+            fields.update(found)
+        return found is not ABSENT
+
+    return _made(make, read_all, str)
+
+
+def _made(make: Callable[..., Any], read_all: _Step, write: Callable[[Any], str]) -> Rule:
     def read(source: Source, note: Note | None, must: bool) -> Any:
         fields: dict[str, Any] = {}
         start = source.at

@@ -10,19 +10,20 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
+from typing import Any
 
-from morello_layouts.checks import LARGEST, as_int, as_permutation, require_rank
+from morello_layouts.checks import LARGEST, Part, as_int, as_permutation, require_rank
 from morello_layouts.description import count
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr, canonicalize, standard
 from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient, evaluated
 from morello_layouts.expr.substitution import substitute
-from morello_layouts.fields import frozen
+from morello_layouts.fields import checked, frozen, several
 from morello_layouts.layout import ElementType, Layout
 from morello_layouts.notations.blocks import blocked_recipe
 from morello_layouts.notations.coordinates import CoordinateLayout
 from morello_layouts.notations.documents import place_in_blocks
-from morello_layouts.notations.mlir.types import bits_of
+from morello_layouts.notations.mlir.types import bits_of, type_name
 from morello_layouts.notations.strided.layout import StridedLayout
 from morello_layouts.recipe import Pad, Recipe, known
 
@@ -34,19 +35,14 @@ class MlirMap(CoordinateLayout):
     A memref's elements lie where the map puts them. The box is as large as the map reaches
     (:meth:`box`).
 
-    Attributes:
-        rank: the number of dimensions, ``d0, d1, …``.
-        forms: an expression for each coordinate in the box.
-        symbols: the names of its symbols, which are sizes.
-
-    >>> from morello_layouts.notations.mlir.reader import parse_mlir
+    >>> from morello_layouts.notations.mlir.text import parse_mlir
     >>> print(parse_mlir("affine_map<(i, j)[] -> (j floordiv 4, i, j mod 4)>"))
     affine_map<(d0, d1) -> (d1 floordiv 4, d0, d1 mod 4)>
     """
 
-    rank: int
-    forms: tuple[AffineExpr, ...]
-    symbols: tuple[str, ...] = ()
+    rank: int  #: the number of dimensions, ``d0, d1, …``.
+    forms: tuple[AffineExpr, ...]  #: an expression for each coordinate in the box.
+    symbols: tuple[str, ...] = ()  #: the names of its symbols, which are sizes.
 
     kind = "MLIR affine map"
 
@@ -66,7 +62,7 @@ class MlirMap(CoordinateLayout):
         Raises:
             ShapeError: if a coordinate is negative for an element.
 
-        >>> from morello_layouts.notations.mlir.reader import parse_mlir
+        >>> from morello_layouts.notations.mlir.text import parse_mlir
         >>> parse_mlir("affine_map<(d0) -> (d0 floordiv 16, d0 mod 16)>").box((20,))
         (2, 16)
         """
@@ -74,7 +70,6 @@ class MlirMap(CoordinateLayout):
         return self.extents([*map(canonicalize, self.forms)], shape, whole_steps=False)
 
     def names(self, rank: int) -> tuple[str, ...]:
-        """Return the names of the dimensions."""
         return standard(rank or self.rank)
 
     def texts(self, rank: int = 0) -> tuple[str, ...]:
@@ -83,7 +78,6 @@ class MlirMap(CoordinateLayout):
 
     @property
     def headline(self) -> str:
-        """The layout in a few words."""
         if len(self.forms) == 1:
             return f"the offset is {self.texts()[0]}"
         return f"{self.texts()[-1]} varies fastest" if self.forms else "one element"
@@ -100,30 +94,22 @@ class MlirType(Layout):
 
     Tensors and vectors, and memrefs without a layout, are row-major.
 
-    Attributes:
-        kind: ``memref``, ``tensor`` or ``vector``.
-        dims: sizes in elements; None for ``?``, which is a symbolic size: N0, N1, … by dimension.
-        element_type: MLIR's name of it, such as ``bf16``.
-        layout: a memref's layout; each ``?`` in it is a symbolic size.
-        space: a memref's memory space, which changes no offset: an integer, a string, or an
-            attribute that a dialect defines for it. Text with another attribute is refused.
-
-    Raises:
-        LayoutError: if the element type is not MLIR's, or the layout is of another rank.
-
     >>> x = MlirType("memref", (4, None), "f32", StridedLayout((64, 1)))
     >>> print(x, *x.sizes)
     memref<4x?xf32, strided<[64, 1]>> 4 N1
     """
 
-    kind: str
+    kind: str  #: ``memref``, ``tensor`` or ``vector``.
+    #: sizes in elements; None for ``?``, which is a symbolic size: N0, N1, … by dimension.
     dims: tuple[int | None, ...]
-    element_type: str
+    element_type: str = checked(type_name)  #: MLIR's name of it, such as ``bf16``.
+    #: a memref's layout; each ``?`` in it is a symbolic size.
     layout: MlirMap | StridedLayout | None = None
+    #: a memref's memory space, which changes no offset: an integer, a string, or an attribute that
+    #: a dialect defines for it. Text with another attribute is refused.
     space: str = ""
 
     def __post_init__(self) -> None:
-        bits_of(self.element_type, ("element_type",))
         rank = len(self.dims)
         if isinstance(self.layout, MlirMap):
             rank = self.layout.rank
@@ -139,12 +125,10 @@ class MlirType(Layout):
 
     @property
     def sizes(self) -> tuple[Int, ...]:
-        """The sizes; each ``?`` is a symbolic one."""
         return tuple(SizeExpr.named(f"N{k}") if n is None else n for k, n in enumerate(self.dims))
 
     @property
     def element(self) -> ElementType:
-        """The element type, with the width at which an element is stored."""
         return ElementType(self.element_type, bits_of(self.element_type))
 
     def at(self, shape: Sequence[Int]) -> MlirMap | StridedLayout:
@@ -155,17 +139,14 @@ class MlirType(Layout):
         )
 
     def recipe(self, shape: Sequence[Int], /) -> Recipe:
-        """Return the layout at a shape as steps."""
         return self.at(shape).recipe(shape)
 
     def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
-        """Return the offset as MLIR's documents define it for the layout."""
         return self.at(shape).reference(coordinates, shape)
 
     def by_document(
         self, coordinate: Sequence[int], shape: Sequence[int], /
     ) -> tuple[int, int] | None:
-        """Return an element's offset and the buffer's size, by strides; None for an affine map."""
         return self.at(shape).by_document(coordinate, shape)
 
     def __str__(self) -> str:
@@ -177,20 +158,13 @@ class MlirType(Layout):
         return f"{self.kind}<{', '.join(parts)}>"
 
 
+def _tile(given: Any, name: str, part: Part) -> Int:
+    return given if isinstance(given, SizeExpr) else as_int(given, name, 1, part=part)
+
+
 @frozen
 class MlirPack(CoordinateLayout):
     """The layout that ``linalg.pack`` writes and ``linalg.unpack`` reads: tiles of an array.
-
-    Attributes:
-        inner_dims_pos: the dimensions in tiles, in the order of the tiles' own axes; without any,
-            the array is only transposed.
-        inner_tiles: the size of each tile along its dimension, a number or a symbolic size.
-        outer_dims_perm: the dimensions of the array of tiles, the slowest varying first; empty if
-            they are in order.
-        unpacked: the type of the array that is packed, if it is known.
-
-    Raises:
-        LayoutError: if a dimension appears twice, or a tile has no elements.
 
     >>> pack = MlirPack((0, 1), (8, 2), (1, 0))
     >>> print(pack)
@@ -199,16 +173,17 @@ class MlirPack(CoordinateLayout):
     (8, 2, 8, 2)
     """
 
+    #: the dimensions in tiles, in the order of the tiles' own axes; without any, the array is only
+    #: transposed.
     inner_dims_pos: tuple[int, ...]
-    inner_tiles: tuple[Int, ...]
+    #: the size of each tile along its dimension in elements, a number or a symbolic size.
+    inner_tiles: tuple[Int, ...] = checked(several(_tile, "give a tuple of sizes"))
+    #: the dimensions of the array of tiles, the slowest varying first; empty if they are in order.
     outer_dims_perm: tuple[int, ...] = ()
-    unpacked: MlirType | None = None
+    unpacked: MlirType | None = None  #: the type of the array that is packed, if it is known.
 
     def __post_init__(self) -> None:
         rank = len(self.outer_dims_perm if self.unpacked is None else self.unpacked.dims)
-        for k, tile in enumerate(self.inner_tiles):
-            if not isinstance(tile, SizeExpr):
-                as_int(tile, f"inner_tiles[{k}]", 1, part=("inner_tiles", k))
         for k, dim in enumerate(self.inner_dims_pos):
             part = ("inner_dims_pos", k)
             as_int(dim, f"inner_dims_pos[{k}]", most=rank - 1 if rank else LARGEST, part=part)
@@ -229,12 +204,10 @@ class MlirPack(CoordinateLayout):
 
     @property
     def sizes(self) -> tuple[Int, ...] | None:
-        """The sizes of the array that is packed, if its type is known."""
         return None if self.unpacked is None else self.unpacked.sizes
 
     @property
     def element(self) -> ElementType | None:
-        """The element type of the array that is packed, if it is known."""
         return None if self.unpacked is None else self.unpacked.element
 
     def order(self, shape: Sequence[object]) -> tuple[int, ...]:
@@ -264,30 +237,25 @@ class MlirPack(CoordinateLayout):
         return (*counts, *self.inner_tiles)
 
     def box(self, shape: Sequence[Int]) -> tuple[Int, ...]:
-        """Return the packed shape."""
         return self.packed_shape(shape)
 
     def results(
         self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /
     ) -> tuple[AffineExpr, ...]:
-        """Return the coordinate of an element in the result: its tile's, then that inside it."""
         tiles = dict(self._tiles)
         outer = (coordinates[dim] // tiles.get(dim, 1) for dim in self.order(shape))
         inner = (coordinates[dim] % tile for dim, tile in tiles.items())
         return (*outer, *inner)
 
     def recipe(self, shape: Sequence[Int], /) -> Recipe:
-        """Return the steps from the array to the result, whose axes are those of memory."""
         return blocked_recipe(shape, self.order(shape), self._tiles)
 
     def with_numbers(self, values: Mapping[str, int], /) -> MlirPack:
-        """Return the layout with numbers in place of the names of tiles."""
         return replace(self, inner_tiles=tuple(evaluated(n, values) for n in self.inner_tiles))
 
     def by_document(
         self, coordinate: Sequence[int], shape: Sequence[int], /
     ) -> tuple[int, int] | None:
-        """Return an element's offset and the result's size: the tiles, then the array of them."""
         order = self.outer_dims_perm or range(len(shape))
         tiles = [(dim, known((n,))[0]) for dim, n in self._tiles]
         return place_in_blocks(coordinate, shape, order, tiles)

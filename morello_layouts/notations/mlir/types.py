@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from math import prod
-from typing import Final
+from typing import Any, Final
 
 from morello_layouts.checks import Part, shown
 from morello_layouts.errors import LayoutError
@@ -62,6 +62,12 @@ def bits_of(element_type: str, part: Part = ()) -> int:
     if compound and compound[1] == "complex":
         return 2 * _stored(bits)
     return _stored(bits * prod(int(n) for n in compound[2].split("x")[:-1]) if compound else bits)
+
+
+def type_name(given: Any, _: str, part: Part) -> str:
+    """The kind of a field that names an element type."""
+    bits_of(given, part)
+    return str(given)
 
 
 def _bits(name: str) -> int | None:

@@ -23,7 +23,7 @@ from morello_layouts.notations.grammar import (
     at_part,
     integer,
 )
-from morello_layouts.notations.mlir.reader import parse_mlir
+from morello_layouts.notations.mlir.text import parse_mlir
 from morello_layouts.notations.registry import BEGINS
 from morello_layouts.notations.sharding.calls import Call, placement_of, sharded
 from morello_layouts.notations.sharding.hlo import HloSharding

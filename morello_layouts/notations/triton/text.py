@@ -136,7 +136,7 @@ def _encoding(source: Defining, token: Token) -> Encoding:
         source.move(token.start)
         found = _ENCODING.read(source, None, True)
     elif token.kind is _ALIAS:
-        found = source.defined(token, "#ttg.blocked<…>")
+        found = source.defined(token, "its use", "#ttg.blocked<…>")
     else:
         raise source.error(f"an unexpected {token}", "write a number", token.start)
     return found

@@ -9,7 +9,7 @@ import pytest
 import morello_layouts as ml
 from morello_layouts.limits import MAP_TEXT
 from morello_layouts.notations.mlir import MlirPack, MlirType
-from morello_layouts.notations.mlir.reader import parse_mlir, parse_pack
+from morello_layouts.notations.mlir.text import parse_mlir, parse_pack
 from morello_layouts.notations.strided.layout import StridedLayout
 from tests.support.paths import DATA
 from tests.support.tables import each_row

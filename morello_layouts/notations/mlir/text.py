@@ -1,0 +1,418 @@
+"""MLIR's text: types, affine maps, linalg.pack and its attributes; and the same in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from morello_layouts.description import (
+    Description,
+    Dimension,
+    Part,
+    count,
+    dimensions,
+    listed,
+    memory_axes,
+    sizes_in,
+    times,
+)
+from morello_layouts.errors import LayoutError, ParseError
+from morello_layouts.expr import Interval, Var
+from morello_layouts.expr.conversions import promote_to_sizes
+from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.layout import checked_recipe
+from morello_layouts.limits import MAP_TEXT
+from morello_layouts.notations.coordinates import describe as describe_coordinates
+from morello_layouts.notations.expression_reader import MLIR, ExpressionReader
+from morello_layouts.notations.grammar import (
+    INT,
+    Defining,
+    Source,
+    Syntax,
+    Terminal,
+    Token,
+    integer,
+)
+from morello_layouts.notations.mlir.layout import MlirMap, MlirPack, MlirType
+from morello_layouts.notations.mlir.types import SPACES
+from morello_layouts.notations.strided.layout import StridedLayout, strides_rule
+from morello_layouts.notations.text import NUMBER, Note, Rule, collected, either, many, word
+
+_EXAMPLE: Final = "memref<4x8xf32, affine_map<(d0, d1) -> (d1, d0)>>"
+_KIND: Final = Terminal("a type", "memref|tensor|vector")
+_DIM: Final = Terminal("a size and 'x'", r"([0-9]+|\?)\s*x\s*")
+_COMPLEX: Final = Terminal("'complex'", r"complex\b")
+_VECTOR: Final = Terminal("'vector'", r"vector\b")
+_TYPE: Final = Terminal("an element type", "[A-Za-z_][A-Za-z0-9_]*")
+_NAME: Final = Terminal("a name", "[A-Za-z_][A-Za-z0-9_$]*")
+_ALIAS: Final = Terminal("an alias", "#[A-Za-z_][A-Za-z0-9_$]*(?![A-Za-z0-9_$.<])")
+_OF_DIALECTS: Final = "|".join(
+    rf"{re.escape(name)}\b" + (rf"\s*<\s*({'|'.join(words.split())})\s*>" if words else r"(?!\s*<)")
+    for name, words in SPACES.items()
+)
+_SPACE: Final = Terminal("a memory space", rf'#({_OF_DIALECTS})(?![\w$.])|"[^"\n]*"')
+_UNKNOWN: Final = Terminal("a memory space", r"#[A-Za-z_][\w$]*(\.[\w$.]+)?")
+_NEGATIVE: Final = Terminal("a negative number", "-[0-9]+")
+_OP: Final = Terminal("linalg.pack or linalg.unpack", r"(linalg|tensor)\.(un)?pack")
+_LIST: Final = Terminal(
+    "inner_dims_pos or another list", r"(outer_dims_perm|inner_dims_pos|(static_)?inner_tiles)\b"
+)
+_VALUE: Final = Terminal("a value such as %0", r"%[A-Za-z0-9_$.#-]+")
+
+_SYNTAX: Final = Syntax(
+    form="a type has sizes and an element type; an affine map has coordinates -> coordinates",
+    example=f"write for example {_EXAMPLE}",
+    longest=MAP_TEXT,
+    hints={
+        "*": "give the sizes: an array without a rank has no layout",
+        "/": "write floordiv or ceildiv",
+        "%": "write mod",
+        "[": "write plain sizes: a scalable one has no layout",
+    },
+)
+_PACK_SYNTAX: Final = Syntax(
+    form="linalg.pack has outer_dims_perm (if it permutes), inner_dims_pos and inner_tiles",
+    example="write for example inner_dims_pos = [0, 1] inner_tiles = [8, 2]",
+    longest=MAP_TEXT,
+    hints=dict.fromkeys(
+        ("outer_dims", "inner_"), "write the attributes alone, without linalg.pack before them"
+    ),
+)
+
+
+def parse_mlir(text: str) -> MlirType | MlirMap:
+    """Parse a memref, tensor or vector type, or an affine map, after definitions of aliases."""
+    source = Defining(text, _SYNTAX)
+    found: MlirType | MlirMap | None = source.definitions(_ALIAS, lambda: _map(source))
+    start = source.take("affine_map", _KIND)
+    if start is not None:
+        source.move(start.start)
+        found = _map(source) if start == "affine_map" else _TYPED.read(source, None, True)
+    source.end()
+    if found is None or (start is None and len(source.aliases) > 1):
+        raise source.no_type("maps", "memref<4x8xf32, #map>")
+    return found
+
+
+# ---- affine maps
+
+
+def _map(source: Defining, *_: Any) -> Any:
+    """Read an affine map."""
+    source.need("affine_map")
+    source.need("<")
+    source.need("(")
+    dims = source.series(lambda: source.need(_NAME), ")")
+    symbols = source.series(lambda: source.need(_NAME), "]") if source.take("[") else []
+    names: dict[str, Var] = {}
+    for letter, group in (("d", dims), ("s", symbols)):
+        for k, name in enumerate(group):
+            if name in names:
+                raise source.error(f"{name} is declared twice", "rename one", name.start)
+            names[name] = Var(f"{letter}{k}", Interval(int(letter == "s"), None))
+
+    def variable(name: str, start: int) -> Var:
+        if name not in names:
+            what, why = f"{name} is not declared", "a map names its dimensions before ->"
+            fix = f"write {listed([*names], 'or')}" if names else "declare it"
+            raise source.error(what, fix, start, why)
+        return names[name]
+
+    source.need("->")
+    source.need("(")
+    reader = ExpressionReader(source, MLIR, variable)
+    forms = source.series(reader.read, ")")
+    source.need(">")
+    sizes = tuple(f"s{k}" for k in range(len(symbols)))
+    results = tuple(promote_to_sizes(form, {*sizes} | reader.sizes) for form in forms)
+    return MlirMap(len(dims), results, sizes)
+
+
+# ---- types
+
+
+def _dim(token: Token, text: str) -> int | None:
+    return None if token[0] == "?" else integer(token.rstrip("x \t\r\n"), text, token.start)
+
+
+_DIMS: Final = many(word(_DIM, _dim))
+_VECTOR_SIZES: Final = many(word(_DIM, lambda token, _: "".join(token.split())))
+
+
+def _element(source: Source) -> str:
+    """Read an element type."""
+    opening = source.need(_COMPLEX, _VECTOR, _TYPE)
+    if opening.kind is _TYPE:
+        return str(opening)
+    source.need("<")
+    sizes = _VECTOR_SIZES.read(source, None, False) if opening.kind is _VECTOR else ()
+    name = source.need(_TYPE)
+    source.need(">")
+    return f"{opening}<{''.join(sizes)}{name}>"
+
+
+def _type(source: Defining, note: Note | None, _: bool) -> dict[str, Any]:
+    """Read the fields of a type."""
+    kind = str(source.need(_KIND))
+    source.need("<")
+    fields = {"kind": kind, "dims": _DIMS.read(source, None, False)}
+    if note:
+        note.part("element_type").mark(source.at)
+    fields["element_type"] = _element(source)
+    while source.take(","):
+        start = source.need("strided", "affine_map", _ALIAS, INT, _SPACE, _UNKNOWN)
+        if start.kind is _UNKNOWN:
+            raise _unknown(source, start, kind)
+        is_space = start.kind in (INT, _SPACE)
+        if kind != "memref" or "space" in fields or ("layout" in fields and not is_space):
+            raise _unexpected(source, start, kind, is_space)
+        if is_space:
+            space = str(start) if start[0] == '"' else "".join(start.split())
+            fields["space"] = space + (f" : {source.need(_TYPE)}" if source.take(":") else "")
+        else:
+            if note:
+                note.part("layout").mark(start.start)
+            fields["layout"] = _layout(source, start)
+    source.need(">")
+    return fields
+
+
+def _unexpected(source: Defining, start: Token, kind: str, is_space: bool) -> ParseError:
+    part = "memory space" if is_space else "layout"
+    what = f"a {kind} has no {part}" if kind != "memref" else f"an unexpected {part}"
+    why = "a memref has one layout, then one memory space; other types are row-major"
+    fix = "leave it out"
+    if kind == "tensor" and start.kind is _ALIAS:
+        what = f"expected an encoding, got its alias {start}"
+        why, fix = "a text holds what it needs", "write what the alias stands for"
+    return source.error(what, fix, start.start, why)
+
+
+def _unknown(source: Defining, name: Token, kind: str) -> ParseError:
+    """Return the error of a dialect's attribute that is not known to move no element."""
+    role = "a memory space" if kind == "memref" else "an encoding"
+    words = SPACES.get(name[1:], "").replace("[0-9]+", "number").split()
+    whole = f"{name}<…>" if source.text.startswith("<", source.at) else str(name)
+    return source.error(
+        f"{name}: expected {listed(words, 'or')} in <…>"
+        if words
+        else f"{whole} is not {role} that is known here",
+        f"if it moves no element, leave {whole} out",
+        name.start,
+        "an attribute of a dialect may be a layout, which moves elements",
+    )
+
+
+def _strided(strides: tuple[int | None, ...], offset: int | None = 0) -> StridedLayout:
+    """Return the layout of strides and an offset, of which an unknown one has a name."""
+    numbers = (SizeExpr.named(f"S{k}") if n is None else n for k, n in enumerate(strides))
+    return StridedLayout(tuple(numbers), SizeExpr.named("O") if offset is None else offset)
+
+
+_STRIDES: Final = strides_rule(
+    _strided, either((INT, integer), (_NEGATIVE, integer), ("?", lambda *_: None))
+)
+
+
+def _layout(source: Defining, start: Token) -> Any:
+    """Read the layout of a memref after its first word."""
+    if start.kind is _ALIAS:
+        return source.defined(start, "the type", "affine_map<…>")
+    if start == "strided":
+        return _STRIDES.read(source, None, True)
+    source.move(start.start)
+    return _map(source)
+
+
+_TYPED: Final = collected(MlirType, _type)
+
+
+# ---- packs
+
+
+def parse_pack(text: str) -> MlirPack:
+    """Parse linalg.pack, linalg.unpack, or their attributes alone."""
+    source = Defining(text, _PACK_SYNTAX)
+    found: MlirPack = _PACK.read(source, None, True)
+    return found
+
+
+def _operation(source: Defining, note: Note | None, _: bool) -> dict[str, Any]:
+    """Read the fields of a pack, and what its operation says besides."""
+    result = source.take(_VALUE)
+    if result:
+        source.need("=")
+    op = source.need(_OP) if result else source.take(_OP)
+    if op is None:
+        fields = _lists(source, note)
+        source.end()
+        return fields
+    source.need(_VALUE)
+    if has_padding := bool(source.take("padding_value")):
+        source.need("(")
+        source.need(_VALUE)
+        source.need(":")
+        _element(source)
+        source.need(")")
+    fields = _lists(source, note)
+    source.need("into")
+    source.need(_VALUE)
+    types: list[MlirType] = []
+    for sign in (":", "->"):
+        source.need(sign)
+        types.append(_TYPED.read(source, note and note.part("types").part(len(types)), True))
+    source.end()
+    is_pack = op.endswith(".pack")
+    return {**fields, "types": types, "is_pack": is_pack, "is_full": is_pack and not has_padding}
+
+
+def _lists(source: Source, note: Note | None) -> dict[str, Any]:
+    """Read the lists of a pack by name."""
+    lists: dict[str, Any] = {}
+    name: Token | None = source.need(_LIST)
+    while name:
+        key = name.removeprefix("static_")
+        if key in lists:
+            what, at = f"a second {key}", name.start
+            raise ParseError(what, "", "leave one out", text=source.text, position=at)
+        own = note and note.part(key)
+        if own:
+            own.mark(name.start)
+        source.need("=")
+        if source.take("["):
+            lists[key] = _LISTS[key].read(source, own, True)
+        else:
+            for sign in ("array", "<", "i64"):
+                source.need(sign)
+            lists[key] = ()
+            if not source.take(">"):
+                source.need(":")
+                lists[key] = _ARRAY.read(source, own, True)
+        name = (
+            source.need(_LIST)
+            if source.take(",", optional=True)
+            else source.take(_LIST, optional=True)
+        )
+    return lists
+
+
+def _packed(
+    types: Sequence[MlirType] = (), is_pack: bool = False, is_full: bool = False, **lists: Any
+) -> MlirPack:
+    """Return the layout, if it fits the types of the operation."""
+    for name in ("inner_dims_pos", "inner_tiles"):
+        if name not in lists:
+            last = [*lists][-1]
+            part = (last, len(lists[last]) - 1)
+            raise LayoutError(f"{name} is missing", "", _PACK_SYNTAX.example, part=part)
+    found = MlirPack(**lists, unpacked=types[not is_pack] if types else None)
+    if (wanted := found.packed) is None or found.unpacked is None:
+        return found
+    given = types[is_pack]
+    fits = len(wanted.dims) == len(given.dims) and all(
+        None in pair or pair[0] == pair[1] for pair in zip(wanted.dims, given.dims, strict=True)
+    )
+    if not fits or replace(wanted, dims=given.dims) != given:
+        what = f"the packed type: expected {wanted}, got {given}"
+        why = "it has the numbers of tiles in the order of outer_dims_perm, then the tiles"
+        raise LayoutError(what, why, f"write {wanted}", part=("types", int(is_pack)))
+    for k, (dim, tile) in enumerate(zip(found.inner_dims_pos, found.inner_tiles, strict=True)):
+        n = found.unpacked.dims[dim]
+        if is_full and n is not None and n % tile:
+            what = f"tiles of {tile} do not divide the {n} elements of dimension {dim}"
+            why, fix = (
+                "without a padding_value every tile is full",
+                "write padding_value(%pad : f32)",
+            )
+            raise LayoutError(what, why, fix, part=("inner_tiles", k))
+    return found
+
+
+def _at_run_time(token: Token, text: str) -> Int:
+    what, why = f"{token} is known only at run time", "tiles are numbers or named sizes"
+    fix = "write a number, or a name such as B"
+    raise ParseError(what, why, fix, text=text, position=token.start)
+
+
+def _list(key: str) -> Rule:
+    def named(token: Token, text: str) -> Int:
+        if key == "inner_tiles":
+            return SizeExpr.named(str(token))
+        what, why = f"{key}: expected a dimension, got {token}", "dimensions count from 0"
+        raise ParseError(what, why, "write its number", text=text, position=token.start)
+
+    return many(either((INT, integer), (_VALUE, _at_run_time), (_NAME, named)), ",", "]")
+
+
+_LISTS: Final = {key: _list(key) for key in ("outer_dims_perm", "inner_dims_pos", "inner_tiles")}
+_ARRAY: Final = many(NUMBER, ",", ">", least=1)
+_PACK: Final = collected(_packed, _operation)
+
+
+# ---- words
+
+
+def describe(
+    layout: MlirType | MlirMap | MlirPack, shape: Sequence[int] | None = None
+) -> Description:
+    """Say what each part of a type, an affine map or linalg.pack means."""
+    if isinstance(layout, MlirMap):
+        return describe_coordinates(layout, shape)
+    if isinstance(layout, MlirPack):
+        kind = "MLIR pack"
+        rank = len(layout.outer_dims_perm) or max(layout.inner_dims_pos, default=0) + 1
+    else:
+        kind, rank = "MLIR array", len(layout.dims)
+    given = layout.sizes if shape is None else shape
+    sizes = (None,) * rank if given is None else given
+    dims = dimensions([n if isinstance(n, int) or n is None else str(n) for n in sizes])
+    recipe = checked_recipe(layout, sizes_in(dims))
+    axes = memory_axes(recipe, dims)
+    parts = (
+        _pack_in_words(layout, dims)
+        if isinstance(layout, MlirPack)
+        else _type_in_words(layout, dims, recipe.shape)
+    )
+    headline = f"{axes[-1].label} varies fastest" if axes else "one element"
+    return Description(str(layout), kind, headline, dims, tuple(parts), axes)
+
+
+def _type_in_words(
+    layout: MlirType, dims: Sequence[Dimension], shape: Sequence[Int]
+) -> Iterator[Part]:
+    names = [dim.name for dim in dims]
+    sizes = "x".join("?" if n is None else str(n) for n in layout.dims)
+    yield Part(sizes or "no sizes", f"sizes of {listed(names)}" if names else "one element")
+    yield Part(layout.element_type, f"{count(layout.element.bits, 'bit')} an element")
+    if isinstance(layout.layout, MlirMap):
+        box = layout.layout.box(shape)
+        yield Part("affine_map", f"where an element lies in a row-major box of {times(box)}")
+        for text, n in zip(layout.layout.texts(), box, strict=True):
+            yield Part(text, f"a coordinate in the box, 0 to {n - 1}")
+    elif layout.layout is not None:
+        steps = zip(layout.layout.strides, names, strict=True)
+        words = listed([f"{n} along {name}" for n, name in steps])
+        yield Part(str(layout.layout), f"elements from one coordinate to the next: {words}")
+    else:
+        yield Part("row-major", f"{names[-1] if names else 'it'} varies fastest", True)
+    if layout.space:
+        yield Part(layout.space, "memory space")
+
+
+def _pack_in_words(layout: MlirPack, dims: Sequence[Dimension]) -> Iterator[Part]:
+    order = [dims[dim].name for dim in layout.outer_dims_perm]
+    tiled = [dims[dim].name for dim in layout.inner_dims_pos]
+    tiles = [f"{n} of {name}" for n, name in zip(layout.inner_tiles, tiled, strict=True)]
+    what = "tiles" if tiles else "elements"
+    meanings = (
+        f"the {what} lie in order of {listed(order)}, the last one fastest",
+        f"{listed(tiled)} {'is' if len(tiled) == 1 else 'are'} cut into tiles"
+        if tiles
+        else "no dimension is cut into tiles",
+        f"a tile holds {listed(tiles)}; {tiled[-1]} varies fastest" if tiles else "no tile",
+    )
+    yield from map(Part, layout.texts(), meanings[-len(layout.texts()) :])
+    if layout.unpacked is not None:
+        yield Part(str(layout.unpacked), "the array that is packed")
