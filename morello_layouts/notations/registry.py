@@ -104,9 +104,9 @@ NOTATIONS: Final = (
         "morello",
         "a Morello list",
         re.compile(r"\s*(\[|\(\s*\[|[0-9]|N[A-Z]|Layout\s*::|layout\s*!)"),
-        "morello.reader:parse_morello",
+        "morello.text:parse_morello",
         "morello:MorelloLayout",
-        "morello.words:describe",
+        "morello.text:describe",
         "[1, 0, 1 p(4)]",
     ),
     Notation(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from morello_layouts.checks import as_int, whole
+from morello_layouts.checks import Part, as_int, whole
 from morello_layouts.errors import LayoutError
 from morello_layouts.expr.sizes import Int, SizeExpr
-from morello_layouts.fields import frozen
+from morello_layouts.fields import checked, frozen
 from morello_layouts.recipe import known
 
 
@@ -24,29 +24,23 @@ class Dynamic:
         return ""
 
 
+def _packed(given: Any, _: str, part: Part) -> Int:
+    why = "a Packed holds at least 2 elements, as in Morello"
+    fix = "leave it out, or give the number of elements packed together"
+    if isinstance(given, SizeExpr):
+        return given
+    return as_int(given, "Packed", 2, part=part, why=why, fix=fix)
+
+
 @frozen
 class Packed:
     """The innermost ``size`` of what remains of the logical dimension, in order.
-
-    Attributes:
-        size: how many elements are packed together: at least 2, or a symbolic size.
-
-    Raises:
-        LayoutError: if the size is less, or is not an integer.
 
     >>> print(f"dimension 1, packed: 1{Packed(4)}")
     dimension 1, packed: 1 p(4)
     """
 
-    size: Int
-
-    def __post_init__(self) -> None:
-        if isinstance(self.size, SizeExpr):
-            return
-        why = "a Packed holds at least 2 elements, as in Morello"
-        fix = "leave it out, or give the number of elements packed together"
-        size = as_int(self.size, "Packed", 2, why=why, fix=fix)
-        object.__setattr__(self, "size", size)
+    size: Int = checked(_packed)  #: elements packed together, from 2; or a symbolic size.
 
     @property
     def number(self) -> int:
@@ -61,6 +55,15 @@ class Packed:
         return f" p({self.size})"
 
 
+def _even(given: Any, _: str, part: Part) -> int:
+    why = "an OddEven separates even from odd indices, so its size is even"
+    fix = "give an even size of at least 2"
+    size = as_int(given, "OddEven", 2, part=part, why=why, fix=fix)
+    if size % 2:
+        raise LayoutError(f"OddEven: expected an even size, got {size}", why, fix, part=part)
+    return size
+
+
 @frozen
 class OddEven:
     """The innermost ``size`` of what remains of the logical dimension, even indices first.
@@ -68,30 +71,16 @@ class OddEven:
     ``0 oe(8)`` lays elements 0..7 at offsets 0, 4, 1, 5, 2, 6, 3, 7. (A comment in Morello's
     source says odd first; its code does even first.)
 
-    Attributes:
-        size: how many elements are laid out so, both halves together; even, at least 2.
-
-    Raises:
-        LayoutError: if the size is less, odd, or is not an integer.
-
     >>> print(f"dimension 0, even indices first: 0{OddEven(8)}")
     dimension 0, even indices first: 0 oe(8)
     """
 
-    size: int
+    size: int = checked(_even)  #: elements laid out so, both halves together; even, from 2.
 
     @property
     def number(self) -> int:
         """The size."""
         return self.size
-
-    def __post_init__(self) -> None:
-        why = "an OddEven separates even from odd indices, so its size is even"
-        fix = "give an even size of at least 2"
-        size = as_int(self.size, "OddEven", 2, why=why, fix=fix)
-        if size % 2:
-            raise LayoutError(f"OddEven: expected an even size, got {size}", why, fix)
-        object.__setattr__(self, "size", size)
 
     def __str__(self) -> str:
         return f" oe({self.size})"
@@ -103,7 +92,7 @@ PhysDims: TypeAlias = tuple[tuple[int, PhysDim], ...]
 """Pairs (logical dimension, physical dimension), outermost first."""
 
 
-def checked_dims(given: object) -> PhysDims:
+def checked_dims(given: object, *_: Any) -> PhysDims:
     """The pairs of a list of physical dimensions that some shape fits."""
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise LayoutError(

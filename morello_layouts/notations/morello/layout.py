@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from morello_layouts.checks import as_int
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr, canonicalize, coordinate_variables
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.sizes import Int, SizeExpr, evaluated
-from morello_layouts.fields import frozen
+from morello_layouts.fields import checked, frozen, settle
 from morello_layouts.layout import Layout
 from morello_layouts.notations.morello import lowering
 from morello_layouts.notations.morello.dims import (
@@ -43,15 +43,6 @@ class MorelloLayout(Layout):
     ``canonicalize`` joins them. Morello's debug build panics on ``[0, 0 p(4)]``, its release build
     joins such neighbours unasked.
 
-    Attributes:
-        phys_dims: pairs (logical dimension, Dynamic | Packed | OddEven), outermost first.
-        contig: how many of the innermost physical dimensions lie contiguously in memory;
-            all of them unless the layout is that of a tile of a larger array. Offsets do not
-            depend on it: they count within the layout's own elements.
-
-    Raises:
-        LayoutError: if no shape could fit, such as two Dynamics of one dimension.
-
     >>> from morello_layouts.notations.morello import Dynamic, Packed
     >>> layout = MorelloLayout([(1, Dynamic()), (0, Dynamic()), (1, Packed(4))])
     >>> print(layout)
@@ -60,18 +51,24 @@ class MorelloLayout(Layout):
     (2, 6, 4)
     """
 
-    phys_dims: PhysDims
-    contig: int
+    #: pairs (logical dimension, Dynamic | Packed | OddEven), outermost first.
+    phys_dims: PhysDims = checked(checked_dims)
+    #: how many of the innermost physical dimensions lie contiguously in memory; all of them unless
+    #: the layout is that of a tile of a larger array. Offsets do not depend on it: they count
+    #: within the layout's own elements.
+    contig: int = None  # type: ignore[assignment]
 
-    def __init__(self, phys_dims: Iterable[tuple[int, PhysDim]], contig: int | None = None) -> None:
-        dims = checked_dims(phys_dims)
-        object.__setattr__(self, "phys_dims", dims)
-        most = len(dims)
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, phys_dims: Iterable[tuple[int, PhysDim]], contig: int | None = None
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        most, part = len(self.phys_dims), ("contig",)
         why = "it counts the contiguous physical dimensions, from the innermost on"
-        number = (
-            most if contig is None else as_int(contig, "contig", 0, most, part=("contig",), why=why)
-        )
-        object.__setattr__(self, "contig", number)
+        given = most if self.contig is None else self.contig
+        settle(self, contig=as_int(given, "contig", 0, most, part=part, why=why))
 
     def physical_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         """The sizes of the physical dimensions at a logical shape, in elements.
@@ -342,7 +339,6 @@ class MorelloLayout(Layout):
     def by_document(
         self, coordinate: Sequence[int], shape: Sequence[int], /
     ) -> tuple[int, int] | None:
-        """Return an element's offset and the number of elements, by the book's list."""
         return by_list(self.phys_dims, coordinate, shape)
 
     def names(self, rank: int) -> tuple[str, ...]:

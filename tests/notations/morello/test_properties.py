@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, given, strategies as st
 
 import morello_layouts as ml
-from morello_layouts.notations.morello.reader import parse_morello
+from morello_layouts.notations.morello.text import parse_morello
 
 FIXED = st.one_of(
     st.sampled_from([2, 3, 4, 5]).map(ml.morello.Packed),

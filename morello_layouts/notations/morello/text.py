@@ -1,8 +1,13 @@
-"""The parts of a Morello layout in words."""
+"""Morello's shorthand: ``[1, 0, 1 p(4)]``, ``0, 0 oe(16)``, ``([0, 1], c1)``, ``NHWC``; in words.
+
+Also lists as its book writes them in Rust: ``Layout::new(vec![(0, PhysDim::Dynamic)])``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import count as counting
+from typing import Any, Final
 
 from morello_layouts.description import (
     Description,
@@ -13,10 +18,145 @@ from morello_layouts.description import (
     dimensions,
     memory_axes,
 )
+from morello_layouts.errors import LayoutError
 from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.limits import MAP_TEXT
+from morello_layouts.notations.grammar import END, INT, NAME, Source, Syntax, Terminal, integer
 from morello_layouts.notations.morello import lowering
-from morello_layouts.notations.morello.dims import Dynamic, OddEven, PhysDim
+from morello_layouts.notations.morello.dims import Dynamic, OddEven, Packed, PhysDim
 from morello_layouts.notations.morello.layout import MorelloLayout
+from morello_layouts.notations.text import (
+    ABSENT,
+    NUMBER,
+    Note,
+    Rule,
+    choice,
+    either,
+    field,
+    made,
+    many,
+    word,
+)
+
+_SYNTAX: Final = Syntax(
+    form="a Morello layout lists physical dimensions, outermost first: d, d p(n) or d oe(n)",
+    example="write for example [1, 0, 1 p(4)]",
+    hints={
+        "PhysDim": "write for example Layout::new(vec![(0, PhysDim::Dynamic)])",
+        "Pack": "write Packed(4), as in (0, PhysDim::Packed(4))",
+        "P": "packing is written in lower case: 1 p(4)",
+        "d": "write dimensions as numbers: [1, 0]",
+    },
+    longest=MAP_TEXT,
+)
+
+_NAME: Final = Terminal("NHWC or NCHW", r"N[A-Z]+")
+_CONTIG: Final = Terminal("the number of contiguous dimensions, such as c2", r"c[0-9]+")
+_PHYS_DIM: Final = Terminal("'PhysDim::'", r"PhysDim\s*::")
+_U32: Final = Terminal("a number", r"[0-9]+u32")
+
+_NAMED: Final = {"NHWC": (0, 2, 3, 1), "NCHW": (0, 1, 2, 3)}
+
+
+def _named(name: str) -> MorelloLayout:
+    if name not in _NAMED:
+        raise LayoutError(
+            f"a name: expected {' or '.join(_NAMED)}, got {name}",
+            f"the names are {' and '.join(_NAMED)}",
+            "write the list of physical dimensions: [0, 2, 3, 1]",
+        )
+    return MorelloLayout([(dim, Dynamic()) for dim in _NAMED[name]])
+
+
+_SIZE: Final = either((INT, integer), (NAME, lambda name, _: SizeExpr.named(str(name))))
+_KINDS: Final = {
+    Terminal("p(…)", "p"): made(Packed, "(", field("size", _SIZE), ")"),
+    Terminal("oe(…)", "oe"): made(OddEven, "(", field("size", NUMBER), ")"),
+}
+
+
+def _dim(source: Source, note: Note | None, must: bool) -> Any:
+    """Read a dimension: ``1``, ``1 p(4)`` or ``1 oe(16)``."""
+    dim = source.need(INT) if must else source.take(INT)
+    if dim is None:
+        return ABSENT
+    if note:
+        note.mark(dim.start)
+    kind: Any = source.take(*_KINDS, optional=True)
+    phys = _DYNAMIC if kind is None else _KINDS[kind.kind].read(source, None, True)
+    return integer(dim, source.text), phys
+
+
+_DYNAMIC: Final = Dynamic()
+_DIM: Final = Rule(_dim)
+_LIST: Final = field("phys_dims", many(_DIM, ",", "]"))
+
+
+def _size_in_rust(source: Source, note: Note | None, _: bool) -> int:
+    number = source.take(INT)
+    if number is None:
+        source.need("nz!")
+        source.need("(")
+        number = source.need(_U32, INT)
+        source.need(")")
+    if note:
+        note.mark(number.start)
+    return integer(number.removesuffix("u32"), source.text, number.start)
+
+
+_KINDS_IN_RUST: Final = {
+    str(kind.__name__): made(kind, "(", field("size", Rule(_size_in_rust)), ")")
+    for kind in (Packed, OddEven)
+}
+
+
+def _dims_in_rust(source: Source, note: Note | None, _: bool) -> Any:
+    """Read dimensions as Morello's book writes them: ``(1, PhysDim::Packed(nz!(4u32)))``."""
+    place = counting()
+
+    def one() -> tuple[int, PhysDim]:
+        source.need("(")
+        dim = source.need(INT)
+        if note:
+            note.part(next(place)).mark(dim.start)
+        source.need(",")
+        source.take(_PHYS_DIM)
+        kind = source.need("Dynamic", *_KINDS_IN_RUST)
+        rule = _KINDS_IN_RUST.get(kind)
+        phys = rule.read(source, None, True) if rule else _DYNAMIC
+        source.need(")")
+        return integer(dim, source.text), phys
+
+    return source.series(one, "]", trailing=True)
+
+
+_LAYOUT: Final = choice(
+    made(_named, field("name", word(_NAME)), END),
+    made(
+        MorelloLayout,
+        *("(", "[", _LIST, ","),
+        field("contig", word(_CONTIG, lambda n, text: integer(n[1:], text, n.start))),
+        *(")", END),
+    ),
+    made(
+        MorelloLayout,
+        *("Layout", "::", "new", "(", "vec!", "["),
+        field("phys_dims", Rule(_dims_in_rust)),
+        *(")", END),
+    ),
+    made(MorelloLayout, "layout!", "[", _LIST, END),
+    made(MorelloLayout, "[", _LIST, END),
+    made(MorelloLayout, field("phys_dims", many(_DIM, ",", least=1)), END),
+)
+
+
+def parse_morello(text: str) -> MorelloLayout:
+    """Parse a Morello layout from its shorthand."""
+    layout: MorelloLayout = _LAYOUT.parse(text, _SYNTAX)
+    return layout
+
+
+# ---- words
 
 _MOST_NAMES = 4  # dimensions up to this rank have names of their own
 
