@@ -108,12 +108,12 @@ def theorems(path: Path) -> dict[str, str]:
 
 
 def assumed(path: Path, folder: Path) -> str:
-    """Compile a Coq file in a folder, and return what each of its theorems assumes.
+    """Compile a Coq file in a folder, and return what its theorems assume.
 
-    For a theorem that is proved from nothing else, Coq says "Closed under the global context".
+    If they are proved from nothing else, Coq says "Closed under the global context".
     """
     copy = folder / path.name
-    asked = "".join(f"Print Assumptions {name}.\n" for name in theorems(path))
+    asked = f"Definition theorems := ({', '.join(theorems(path))}).\nPrint Assumptions theorems.\n"
     copy.write_text(path.read_text("utf-8") + asked, "utf-8")
     done = subprocess.run(
         ["coqc", "-q", copy.name], cwd=folder, capture_output=True, text=True, check=False
