@@ -219,9 +219,9 @@ NOTATIONS: Final = (
             r"(gfx\w+\s+)?v_\w|t(dp|mm)\w|[^a-z\s][^a-z]*\bover\b)",
             re.IGNORECASE,
         ),
-        "fragments.reader:parse_fragment",
+        "fragments.text:parse_fragment",
         "fragments:FragmentLayout",
-        "fragments.words:describe",
+        "fragments.text:describe",
         "SM80_16x8x16_F32F16F16F32_TN A",
     ),
     Notation(

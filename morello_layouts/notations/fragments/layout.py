@@ -44,30 +44,20 @@ class FragmentLayout(Layout):
     A register here is one element's place: two elements of 16 bits share a register of 32 bits.
     The offset counts the registers of the first lane, then those of the next one.
 
-    Attributes:
-        text: the instruction and its operand.
-        shape: the sizes of the operand.
-        axes: the physical axes, such as ``lane`` and ``register``.
-        type: the element type; None if only places are known.
-        dims: the name of each dimension.
-        document: the vendor's own formula.
-        words: the fragment in a few words.
-        remarks: what a reader should know.
-
     >>> rows, columns = DimDigit(0, 1, 8), DimDigit(1, 1, 4)
     >>> one_each = Axis("lane", (rows, columns)), Axis("register", ())
     >>> print(FragmentLayout("one each", (8, 4), one_each).recipe((8, 4)))
     [8,4] → merge [32,1] (lane, register)
     """
 
-    text: str
-    shape: tuple[int, ...]
-    axes: tuple[Axis, ...]
-    type: ElementType | None = None
-    dims: tuple[str, ...] = ("m", "k")
-    document: Document | None = field(default=None, compare=False)
-    words: str = field(default="", compare=False)
-    remarks: tuple[str, ...] = field(default=(), compare=False)
+    text: str  #: the instruction and its operand.
+    shape: tuple[int, ...]  #: sizes of the operand in elements.
+    axes: tuple[Axis, ...]  #: the physical axes, such as ``lane`` and ``register``, slowest first.
+    type: ElementType | None = None  #: the element type; None if only places are known.
+    dims: tuple[str, ...] = ("m", "k")  #: the name of each dimension.
+    document: Document | None = field(default=None, compare=False)  #: the vendor's own formula.
+    words: str = field(default="", compare=False)  #: the fragment in a few words.
+    remarks: tuple[str, ...] = field(default=(), compare=False)  #: what a reader should know.
 
     def __post_init__(self) -> None:
         for dim, size in enumerate(self.shape):
@@ -109,16 +99,13 @@ class FragmentLayout(Layout):
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The sizes of the operand."""
         return self.shape
 
     @property
     def element(self) -> ElementType | None:
-        """The element type."""
         return self.type
 
     def notes(self, shape: Sequence[Int], /) -> tuple[str, ...]:
-        """Return what a reader should know."""
         return self.remarks
 
     def _require(self, shape: Sequence[Int]) -> None:
@@ -130,7 +117,6 @@ class FragmentLayout(Layout):
             )
 
     def names(self, rank: int) -> tuple[str, ...]:
-        """Return the operand's dimensions."""
         return tuple(self.dims)
 
     def __str__(self) -> str:

@@ -29,23 +29,16 @@ class Operand(NamedTuple):
 
 @frozen
 class Instruction:
-    """An instruction.
+    """An instruction."""
 
-    Attributes:
-        name: as its vendor spells it.
-        words: what it is.
-        operands: gives each operand by its letter.
-        default: the operand that a text without one means; None if the text must say it.
-        elsewhere: for operands that are not in registers, where they are.
-        remark: what a reader should know.
-    """
-
-    name: str
-    words: str
-    operands: Callable[[], Mapping[str, Operand]]
+    name: str  #: as its vendor spells it.
+    words: str  #: what it is.
+    operands: Callable[[], Mapping[str, Operand]]  #: gives each operand by its letter.
+    #: the operand that a text without one means; None if the text must say it.
     default: str | None = None
+    #: where operands are that are not in registers.
     elsewhere: Mapping[str, str] = field(default_factory=dict)
-    remark: str = ""
+    remark: str = ""  #: what a reader should know.
 
 
 _WIDTHS: Final = {

@@ -1,4 +1,4 @@
-"""The text of fragments: ``SM80_16x8x16_F32F16F16F32_TN A``, or a CuTe layout of threads."""
+"""The text of fragments: ``SM80_16x8x16_F32F16F16F32_TN A``, or CuTe's over a shape; in words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from math import prod
 from typing import Final
 
 from morello_layouts.checks import shown
-from morello_layouts.description import listed
+from morello_layouts.description import Description, MemoryAxis, Part, count, dimensions, listed
 from morello_layouts.errors import LayoutError, ParseError, UnsupportedError
 from morello_layouts.limits import FRAGMENT_PLACES, MAP_TEXT
 from morello_layouts.notations.cute.layout import CuteLayout
@@ -22,6 +22,7 @@ from morello_layouts.notations.fragments.layout import Axis, FragmentLayout
 from morello_layouts.notations.fragments.operands import Instruction
 from morello_layouts.notations.grammar import integer
 from morello_layouts.recipe import DimDigit, known
+from morello_layouts.recipe.digits import AxisDigit, axis_text
 
 _FORM: Final = (
     "a fragment is an instruction and one of its operands, or threads and values over a shape"
@@ -261,3 +262,54 @@ def _digits(n: int, stride: int, shape: tuple[int, ...], layout: CuteLayout) -> 
             "places are column-major: the first size varies fastest, and each part lies inside",
             "check the shape: A is M by K, B is N by K, C is M by N",
         )
+
+
+# ---- words
+
+_REGISTER: Final = 32  # bits
+
+
+def describe(layout: FragmentLayout, sizes: Sequence[int] | None = None) -> Description:
+    """Say what lanes and registers hold."""
+    if sizes is not None:
+        layout.recipe(tuple(sizes))
+    dims = dimensions(layout.shape, names=layout.dims)
+    axes = tuple(_memory_axis(axis, layout) for axis in layout.axes)
+    parts = tuple(Part(f"{axis.name}s", _meaning(axis, layout)) for axis in layout.axes)
+    return Description(str(layout), "fragment", _headline(layout), dims, parts, axes)
+
+
+def _memory_axis(axis: Axis, layout: FragmentLayout) -> MemoryAxis:
+    digits = tuple(
+        AxisDigit(
+            digit.dim, unit, radix, None if unit * radix == layout.shape[digit.dim] else radix
+        )
+        for digit in axis.digits
+        if digit.dim is not None and digit.radix != 1
+        for unit, radix in [known(digit[1:3])]
+    )
+    return MemoryAxis(f"{axis.name} {axis_text(digits, layout.dims)}", axis.size, digits)
+
+
+def _meaning(axis: Axis, layout: FragmentLayout) -> str:
+    own = _memory_axis(axis, layout)
+    formula = axis_text(own.digits, layout.dims)
+    copies = prod(known([digit.radix for digit in axis.digits if digit.dim is None]))
+    same = f"; {count(copies, axis.name)} hold the same element" if copies > 1 else ""
+    (held,) = known([prod(digit.radix for digit in axis.digits)])
+    some = f"; {held} of them hold elements" if held < axis.size else ""
+    return f"{count(axis.size, axis.name)}: {formula}, the first part slowest{same}{some}"
+
+
+def _headline(layout: FragmentLayout) -> str:
+    """The operand, its type, and how elements are packed into registers."""
+    size = " by ".join(map(str, layout.shape))
+    if layout.type is None:
+        return f"{layout.words}: {size}"
+    bits, per = layout.type.bits, layout.axes[-1].size
+    what = f"{layout.words}: {size} of {layout.type}, {per} in each {layout.axes[-2].name}"
+    if bits >= _REGISTER:
+        registers = bits // _REGISTER
+        held = "each in a register" if registers == 1 else f"each in {registers} registers"
+        return f"{what}, {held} of {_REGISTER} bits"
+    return f"{what}, {min(per, _REGISTER // bits)} in a register of {_REGISTER} bits"
