@@ -186,10 +186,15 @@ class _Search(Checker):
 
 def _missing_digits(search: _Search, p: Any, s: Any) -> dict[str, str] | None:
     """Return digits of one variable that bring a remainder nearer to below its divisor."""
-    *_, dividend = search.ways(p)
+    *_, of_limits, dividend = search.ways(p)
     for name, v, form in search.definitions:
         if name == "using" and v and search.name(next(iter(v))[0]).startswith(FROM):
             dividend = search.folded(dividend, v, form)
+    return _digits_for(search, dividend, s) or _digits_for(search, of_limits, s)
+
+
+def _digits_for(search: _Search, dividend: Any, s: Any) -> dict[str, str] | None:
+    """Return the digits that one way to write a dividend lacks."""
     exclusive = _exclusive_or(search, dividend)
     if exclusive is not None:
         return exclusive
