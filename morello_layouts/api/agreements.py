@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from morello_layouts.api.arguments import Assuming, Shape, form_of
 from morello_layouts.api.conversions import NOTATIONS, convert
-from morello_layouts.api.layouts import LayoutLike, index_map, own_maps, parsed
+from morello_layouts.api.layouts import LayoutLike, index_map, own_subjects
 from morello_layouts.checks import shown
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr
@@ -21,6 +21,7 @@ from morello_layouts.layout import Layout
 from morello_layouts.lazy import importing
 from morello_layouts.maps import IndexMap
 from morello_layouts.maps.derived import shifted
+from morello_layouts.maps.subject import Subject, met
 from morello_layouts.notations.registry import name_of
 
 if TYPE_CHECKING:
@@ -83,16 +84,15 @@ def agree(
         from morello_layouts.proof.access import Access
         from morello_layouts.proof.agreement import agree as decide
 
-    one_text = isinstance(producer, str) and producer == consumer
-    written = parsed(producer)
-    maps = own_maps(written, written if one_text else consumer, shape, assuming)
+    pair = own_subjects(producer, consumer, shape, assuming)
+    maps = met(*pair)
     bits = _widths(*maps)
     allocated = (producer_bytes, consumer_bytes)
     names = ("producer_bytes", "consumer_bytes")
     whole = (_is_whole(writes, "writes"), _is_whole(reads, "reads"))
     rooms = map(_room, allocated, names, maps)
     one, other = (Access(*side) for side in zip(maps, whole, bits, rooms, strict=True))
-    advise = partial(_advice, (producer, consumer), (one, other))
+    advise = partial(_advice, pair, (one, other))
     return replace(decide(one, other), adviser=advise)
 
 
@@ -130,7 +130,7 @@ def _room(given: Bytes | None, name: str, m: IndexMap) -> AffineExpr | None:
 
 
 def _advice(
-    given: tuple[LayoutLike, LayoutLike], sides: tuple[Access, Access], answer: Agreement
+    given: tuple[Subject, Subject], sides: tuple[Access, Access], answer: Agreement
 ) -> Iterator[str]:
     """Yield what to do; each was tried."""
     with importing:
@@ -157,18 +157,15 @@ def _advice(
             yield "let the consumer read elements only"
 
 
-def _other_texts(
-    given: tuple[LayoutLike, LayoutLike], sides: tuple[Access, Access]
-) -> Iterator[str]:
+def _other_texts(given: tuple[Subject, Subject], sides: tuple[Access, Access]) -> Iterator[str]:
     """Yield the layout of each side in the notation of the other, if it is right at its shape."""
     with importing:
         from morello_layouts.proof.agreement import agree as decide
 
     write: Any = convert
     names = ("consumer", "producer")
-    for text, source, changed, name in zip(given[::-1], sides, sides[::-1], names, strict=True):
-        value = parsed(text)
-        notation = name_of(value) if isinstance(value, Layout) else None
+    for one, source, changed, name in zip(given[::-1], sides, sides[::-1], names, strict=True):
+        notation = name_of(one.value) if isinstance(one.value, Layout) else None
         if notation in NOTATIONS:
             with suppress(LayoutError):
                 found = write(source.map, notation)

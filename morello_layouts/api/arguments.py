@@ -14,6 +14,7 @@ from morello_layouts.expr.assumptions import Assumption, meet_all
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.fields import frozen
 from morello_layouts.lazy import importing
+from morello_layouts.maps.subject import require_size_names
 
 if TYPE_CHECKING:
     import sympy
@@ -120,17 +121,6 @@ def form_of(given: Any, name: str) -> AffineExpr:
     )
 
 
-def require_size_names(names: Iterable[str]) -> None:
-    """Refuse names of sizes that mean coordinates or offsets."""
-    for name in names:
-        if re.fullmatch(r"d[0-9]+|p", name):
-            raise ShapeError(
-                f"a size has the name {name}",
-                "in formulas d0, d1, … are coordinates and p is an offset",
-                "choose another name, such as N",
-            )
-
-
 def assumptions_of(assuming: Assuming | None) -> tuple[Assumption, ...]:
     """Return assumptions, one for each name.
 
@@ -138,18 +128,6 @@ def assumptions_of(assuming: Assuming | None) -> tuple[Assumption, ...]:
     ['8 divides M', 'N <= 128']
     """
     return () if assuming is None else meet_all(_assumptions(assuming))
-
-
-def require_names_of(assumptions: Iterable[Assumption], sizes: Iterable[Int]) -> None:
-    """Refuse assumptions about names that no size has."""
-    names = {name for n in sizes if isinstance(n, SizeExpr) for name in n.names()}
-    for one in assumptions:
-        if one.name not in names:
-            raise ShapeError(
-                f"an assumption is about {one.name}, which is not a size here",
-                f"the symbolic sizes are {', '.join(sorted(names)) or 'none'}",
-                "assume something about these, or leave the assumption out",
-            )
 
 
 def _assumptions(assuming: Any) -> list[Assumption]:

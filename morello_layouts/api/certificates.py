@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from morello_layouts.api.arguments import Assuming, Shape, assumptions_of
-from morello_layouts.api.layouts import LayoutLike, index_map, index_maps
+from morello_layouts.api.arguments import Assuming, Shape
+from morello_layouts.api.layouts import LayoutLike, formula_or_map, index_maps
 from morello_layouts.checks import shown
 from morello_layouts.errors import LayoutError
 from morello_layouts.kernels.relayout import Relayout
@@ -79,14 +79,9 @@ def certificate(
             f"give one of {', '.join(get_args(Claim))}",
         )
     if other is None:
-        if isinstance(layout, AffineMap):
-            return proofs.certificate_of_map(layout.assume(assumptions_of(assuming)), claim)
-        return proofs.certificate_of_map(index_map(layout, shape, assuming=assuming), claim)
+        return proofs.certificate_of_map(formula_or_map(layout, shape, assuming), claim)
     if isinstance(other, AffineMap):
-        if isinstance(layout, AffineMap):
-            formula = layout.assume(assumptions_of(assuming))
-            return proofs.certificate_of_equality(formula, other.assume(formula.assumptions))
-        first = index_map(layout, shape, assuming=assuming)
+        first = formula_or_map(layout, shape, assuming)
         return proofs.certificate_of_equality(first, other.assume(first.assumptions))
     one, two = index_maps(layout, other, shape, assuming)
     if claim == "bitcast":

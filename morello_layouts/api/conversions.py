@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import ClassVar, Final, Literal, TypeAlias, get_args
 
-from morello_layouts.api.arguments import Assuming, Shape, sizes_of
-from morello_layouts.api.layouts import LayoutLike, index_map, parsed
+from morello_layouts.api.arguments import Assuming, Shape
+from morello_layouts.api.layouts import LayoutLike, subject
 from morello_layouts.checks import shown
 from morello_layouts.description import listed
 from morello_layouts.errors import (
@@ -18,6 +20,8 @@ from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.fields import frozen
 from morello_layouts.layout import Layout
 from morello_layouts.lazy import importing
+from morello_layouts.maps import IndexMap
+from morello_layouts.maps.subject import Subject
 from morello_layouts.notations.xla import XlaLayout, XlaShape
 
 To: TypeAlias = Literal[
@@ -125,9 +129,13 @@ f32[3,5]{1,0:T(2,2)}
             f"only {listed(TYPED)} name element types",
             f'leave out element_type="{element_type}"',
         )
-    value = parsed(layout, notation)
-    m = index_map(value, shape, assuming=assuming)
-    own = value.layout if isinstance(value, XlaShape) else value
+    one = subject(layout, shape, assuming=assuming, notation=notation)
+    return converted(one, one.map(), to, element_type)
+
+
+def converted(one: Subject, m: IndexMap, to: To, element_type: str | None = None) -> Layout:
+    """Return a layout of another notation, proved equal to a subject's map; as ``convert``."""
+    own = one.value.layout if isinstance(one.value, XlaShape) else one.value
     if to == "xla" and isinstance(own, XlaLayout):
         found: Layout = own
     else:
@@ -137,7 +145,7 @@ f32[3,5]{1,0:T(2,2)}
         found = written(m, to, element_type)
     if element_type is None or not isinstance(found, XlaLayout):
         return found
-    sizes = m.recipe.shape if shape is None else sizes_of(shape).sizes
+    sizes = m.recipe.shape if one.shape is None else one.shape
     return _with_type(found, sizes, element_type)
 
 
@@ -194,8 +202,9 @@ def convert_all(
     named None
     triton None
     """
-    value = parsed(layout, notation)
-    return tuple(conversion(value, to, shape, assuming=assuming) for to in NOTATIONS)
+    one = subject(layout, shape, assuming=assuming, notation=notation)
+    m = one.map()
+    return tuple(_tried(partial(converted, one, m), to) for to in NOTATIONS)
 
 
 def conversion(
@@ -207,8 +216,12 @@ def conversion(
     assuming: Assuming | None = None,
 ) -> Conversion:
     """Return what ``convert`` returns, or its error as a reason."""
+    return _tried(lambda to: convert(layout, to, shape, element_type, assuming=assuming), to)
+
+
+def _tried(write: Callable[[To], Layout], to: To) -> Conversion:
     try:
-        return Conversion(to, convert(layout, to, shape, element_type, assuming=assuming))
+        return Conversion(to, write(to))
     except (NoTranslationError, TranslationNotFoundError) as error:
         return Conversion(to, error=error)
 

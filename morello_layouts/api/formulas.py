@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set as Abstra
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from morello_layouts import notations
-from morello_layouts.api.arguments import Sizes, require_size_names, sizes_of
+from morello_layouts.api.arguments import Sizes, sizes_of
 from morello_layouts.checks import require_type
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.expr import (
@@ -32,6 +32,7 @@ from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.expr.substitution import substitute
 from morello_layouts.maps import AffineMap
 from morello_layouts.maps.names import checked_names
+from morello_layouts.maps.subject import require_size_names
 
 if TYPE_CHECKING:
     import sympy

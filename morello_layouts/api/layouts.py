@@ -13,20 +13,18 @@ from morello_layouts.api.arguments import (
     Shape,
     Sizes,
     assumptions_of,
-    require_names_of,
-    require_size_names,
     sizes_of,
 )
 from morello_layouts.checks import as_permutation, shown
 from morello_layouts.errors import ShapeError, UnsupportedError
-from morello_layouts.expr.assumptions import Assumption, apply_divisibility, meet_all
-from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.expr.assumptions import Assumption, apply_divisibility
+from morello_layouts.expr.sizes import Int
 from morello_layouts.kernels.relayout import Relayout
-from morello_layouts.layout import Arrays, Layout, as_layout, checked_recipe
+from morello_layouts.layout import Arrays, Layout, as_layout
 from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.maps.derived import map_of_formula, reshape_view
-from morello_layouts.maps.names import as_names, own_names
-from morello_layouts.maps.origin import Origin
+from morello_layouts.maps.names import as_names
+from morello_layouts.maps.subject import Subject, met, names_in, require_names_of, shape_text
 from morello_layouts.notations import strided
 from morello_layouts.notations.functions import is_function, layout_of_function
 
@@ -35,6 +33,9 @@ if TYPE_CHECKING:
 
 LayoutLike: TypeAlias = "str | Arrays | IndexMap | AffineMap | NDArray[Any] | Callable[..., Any]"
 """Text in any notation, a layout, an array, an index map, a formula, or a function."""
+
+MapLike: TypeAlias = "LayoutLike | AffineMap"
+"""A layout, or the map of a formula, which keeps its formulas where no recipe is needed."""
 
 
 def index_map(
@@ -78,51 +79,47 @@ def index_map(
     >>> print(index_map(lambda i, j: (i // 8, j, i % 8), (32, 5)).recipe)
     [32,5] → split [4,8,5] → transpose [4,5,8]
     """
-    given = None if shape is None else sizes_of(shape)
-    assuming = tuple(assuming) if isinstance(assuming, Iterator) else assuming
-    known = assumptions_of(assuming)
-    value = _one_array(parsed(layout, notation))
-    own = _carried(value)
-    if own is not None:
-        sizes = _bounded(value, own)
-        require_size_names(name for n in sizes if isinstance(n, SizeExpr) for name in n.names())
-    elif given is not None:
-        sizes = given.sizes
-    else:
-        raise ShapeError(
-            f"no shape given for {value}",
-            "the layout's text does not carry the sizes of the array",
-            "give the sizes, such as shape=(6, 8)",
-        )
-    m = _under(value, sizes, given, known, assuming)
-    if assuming is not None and not _is_passed_on(assuming):
-        require_names_of(known, (*sizes, *map(SizeExpr.named, m.recipe.names)))
-    if given is not None:
-        _require_same_shape(m, given)
+    m = subject(layout, shape, assuming=assuming, notation=notation).map()
     return m if names is None else m.named(*as_names(names))
 
 
-def _bounded(layout: Layout | IndexMap, sizes: Sequence[Int | None]) -> tuple[Int, ...]:
-    found = tuple(n for n in sizes if n is not None)
-    if len(found) < len(sizes):
-        raise UnsupportedError(
-            f"{layout} has an unbounded size: ?",
-            "offsets are computed for sizes that are numbers or names",
-            "write a number or a name instead of each ?",
-        )
-    return found
+def subject(
+    layout: LayoutLike,
+    shape: Shape | None = None,
+    *,
+    assuming: Assuming | None = None,
+    notation: str | None = None,
+) -> Subject:
+    """Return what is asked about; its map is made when it is needed. Arguments of ``index_map``."""
+    given = None if shape is None else sizes_of(shape)
+    assuming = tuple(assuming) if isinstance(assuming, Iterator) else assuming
+    known = () if assuming is None else assumptions_of(assuming)
+    return _subject(_one_array(layout, notation), given, known, assuming)
+
+
+def _subject(
+    value: Layout | IndexMap,
+    given: Sizes | None,
+    known: tuple[Assumption, ...],
+    stated: Assuming | None,
+) -> Subject:
+    if given is None:
+        return Subject(value, None, known, stated)
+    return Subject(value, given.sizes, known, stated, given.symbols)
 
 
 def parsed(layout: LayoutLike, notation: str | None = None) -> Arrays | IndexMap:
     """Return text, arrays and functions as the layout that they have; other values as they are."""
+    if isinstance(layout, str):
+        return notations.parse(layout, notation)
+    if isinstance(layout, Arrays | IndexMap):
+        return layout
     if is_function(layout):
         return layout_of_function(layout)
     if isinstance(layout, AffineMap):
         return map_of_formula(layout)
-    if isinstance(layout, str):
-        return notations.parse(layout, notation)
-    found = None if isinstance(layout, Arrays | IndexMap) else strided.of(layout)
-    return cast("Arrays | IndexMap", layout) if found is None else found
+    found = strided.of(layout)
+    return cast("Arrays", layout) if found is None else found
 
 
 def arrays_of(value: Arrays | IndexMap) -> Iterable[tuple[tuple[int, ...], Layout | IndexMap]]:
@@ -142,8 +139,10 @@ def arrays_of(value: Arrays | IndexMap) -> Iterable[tuple[tuple[int, ...], Layou
     return [((), layout)]
 
 
-def _one_array(layout: LayoutLike) -> Layout | IndexMap:
-    value = parsed(layout)
+def _one_array(layout: LayoutLike, notation: str | None = None) -> Layout | IndexMap:
+    value = parsed(layout, notation)
+    if isinstance(value, Layout | IndexMap):
+        return value
     found = list(islice(arrays_of(value), 2))
     if len(found) == 1 and found[0][0] == ():
         return found[0][1]
@@ -154,104 +153,114 @@ def _one_array(layout: LayoutLike) -> Layout | IndexMap:
     )
 
 
-def _under(
-    layout: Layout | IndexMap,
-    sizes: tuple[Int, ...],
-    given: Sizes | None,
-    known: tuple[Assumption, ...],
-    stated: Assuming | None,
-) -> IndexMap:
-    """Return the index map of a layout at sizes, under assumptions."""
-    if isinstance(layout, IndexMap):
-        return layout.assume(known)
-    own = layout.assumptions(sizes)
-    origin = Origin(layout, sizes, (*own, *(() if stated is None else (stated,))))
-    known = meet_all((*known, *own))
-    sizes = tuple(apply_divisibility(known, n) for n in sizes)
-
-    at = "" if layout.sizes is not None else f" at {'x'.join(map(str, sizes)) or '()'}"
-    m = IndexMap.of(
-        checked_recipe(layout, sizes),
-        layout.reference,
-        f"{layout}{at}",
-        layout.notes(sizes),
-        assumptions=known,
-        size_symbols=given.symbols if given is not None else None,
-        element_type=layout.element,
-    )
-    require_size_names(m.recipe.names)
-    return replace(m, origin=origin, names=own_names(layout.names(len(sizes)), m.recipe.shape))
+def _two_arrays(
+    a: LayoutLike, b: LayoutLike, notation: str | None = None
+) -> tuple[Layout | IndexMap, Layout | IndexMap]:
+    """Return the arrays of two layouts; text that is given twice is read once."""
+    one = _one_array(a, notation)
+    is_one = b is a or (isinstance(a, str) and isinstance(b, str) and a == b)
+    return one, one if is_one else _one_array(b, notation)
 
 
-def _is_passed_on(assuming: Assuming) -> bool:
-    """Return whether the assumptions are another map's, which may have other names."""
-    return isinstance(assuming, tuple) and all(isinstance(one, Assumption) for one in assuming)
-
-
-def _require_same_shape(m: IndexMap, given: Sizes) -> None:
-    own = m.recipe.shape
-    if tuple(apply_divisibility(m.assumptions, n) for n in given.sizes) != own:
-        raise ShapeError(
-            f"two shapes: the layout carries {_shape(own)}, and {_shape(given.sizes)} was given",
-            "an array has one shape",
-            "leave out the argument shape, or give the same sizes",
-        )
-
-
-def _shape(sizes: Sequence[Int]) -> str:
-    return f"({', '.join(map(str, sizes))}{',' if len(sizes) == 1 else ''})"
+def subjects(
+    a: LayoutLike,
+    b: LayoutLike,
+    shape: Shape | None = None,
+    *,
+    assuming: Assuming | None = None,
+    notation: str | None = None,
+) -> tuple[Subject, Subject]:
+    """Return two layouts at one shape, which one of them may carry for both."""
+    one, other = _two_arrays(a, b, notation)
+    carried = next((x.sizes for x in (one, other) if x.sizes is not None), None)
+    given = None if shape is None else sizes_of(shape)
+    known = () if assuming is None else assumptions_of(assuming)
+    lent = given
+    if given is None and carried is not None and None in (one.sizes, other.sizes):
+        lent = sizes_of(tuple(n for n in carried if n is not None))
+    first = _subject(one, lent if one.sizes is None else given, known, assuming)
+    if other is one:
+        return first, first
+    return first, _subject(other, lent if other.sizes is None else given, known, assuming)
 
 
 def index_maps(
-    a: LayoutLike, b: LayoutLike, shape: Shape | None, assuming: Assuming | None = None
+    a: LayoutLike,
+    b: LayoutLike,
+    shape: Shape | None,
+    assuming: Assuming | None = None,
+    notation: str | None = None,
 ) -> tuple[IndexMap, IndexMap]:
     """Return the index maps of two layouts at one shape, which one of them may carry for both.
 
     Assumptions of one about a symbolic size hold for the other too.
     """
-    layouts = [_one_array(x) for x in (a, b)]
-    carried = [sizes for x in layouts if (sizes := _carried(x)) is not None]
-    lent = (
-        shape if shape is not None or not carried else tuple(n for n in carried[0] if n is not None)
-    )
-    first, second = ((x, shape if _carried(x) is not None else lent) for x in layouts)
-    return _under_both(first, second, assuming)
+    return met(*subjects(a, b, shape, assuming=assuming, notation=notation))
 
 
-def own_maps(
+def own_subjects(
     a: LayoutLike, b: LayoutLike, shape: Shape | None, assuming: Assuming | None = None
-) -> tuple[IndexMap, IndexMap]:
-    """Return the index maps of two layouts, each at the shape that it carries, if it does.
+) -> tuple[Subject, Subject]:
+    """Return two layouts, each at the shape that it carries, if it does.
 
-    The other arguments are those of :func:`index_maps`.
+    The other arguments are those of :func:`subjects`.
     """
-    layouts = [_one_array(x) for x in (a, b)]
-    carried = [sizes is not None for x in layouts for sizes in [_carried(x)]]
-    if all(carried) == (shape is not None):  # one shape for both, given or lent
-        return index_maps(a, b, shape, assuming)
-    known = assumptions_of(assuming)
-    one, other = ((x, None if own else shape) for x, own in zip(layouts, carried, strict=True))
-    first, second = _under_both(one, other, known)
-    own = [n for x in layouts for n in _carried(x) or () if n is not None]  # not yet numbers
-    stated = () if shape is None else sizes_of(shape).sizes
-    require_names_of(known, (*stated, *own, *first.recipe.shape, *second.recipe.shape))
-    return first, second
+    layouts = _two_arrays(a, b)
+    if all(x.sizes is not None for x in layouts) == (shape is not None):
+        return subjects(*layouts, shape, assuming=assuming)  # one shape for both, given or lent
+    known, given = assumptions_of(assuming), None if shape is None else sizes_of(shape)
+    one, other = (_subject(x, given if x.sizes is None else None, known, known) for x in layouts)
+    require_names_of(known, names_in((*one.sizes, *other.sizes)))
+    return one, one if layouts[0] is layouts[1] else other
 
 
-def _under_both(
-    first: tuple[LayoutLike, Shape | None],
-    second: tuple[LayoutLike, Shape | None],
+def formula_or_map(
+    layout: MapLike,
+    shape: Shape | None = None,
+    assuming: Assuming | None = None,
+    notation: str | None = None,
+) -> IndexMap | AffineMap:
+    """Return the map of a formula as it is, under assumptions, and of a layout the index map."""
+    if isinstance(layout, AffineMap):
+        return layout.assume(() if assuming is None else assumptions_of(assuming))
+    return index_map(layout, shape, assuming=assuming, notation=notation)
+
+
+def formula_pair(
+    a: MapLike,
+    b: MapLike,
+    shape: Shape | None = None,
+    assuming: Assuming | None = None,
+    notation: str | None = None,
+) -> tuple[IndexMap | AffineMap, IndexMap | AffineMap]:
+    """Return the maps of two layouts or formulas under the assumptions of both.
+
+    A layout without a shape takes that of the formula that it is compared with.
+    """
+    formulas = [x for x in (a, b) if isinstance(x, AffineMap)]
+    if not formulas:
+        return index_maps(a, b, shape, assuming, notation)
+    one, other = (
+        x if isinstance(x, AffineMap) else _lent(x, shape, formulas[0].sizes, assuming, notation)
+        for x in (a, b)
+    )
+    known = () if assuming is None else assumptions_of(assuming)
+    both = [*known, *one.assumptions, *other.assumptions]
+    return one.assume(both), other.assume(both)
+
+
+def _lent(
+    layout: LayoutLike,
+    shape: Shape | None,
+    lent: tuple[Int, ...],
     assuming: Assuming | None,
-) -> tuple[IndexMap, IndexMap]:
-    """Return the index maps of two layouts at shapes, each under the assumptions of both."""
-    one = index_map(*first, assuming=assuming)
-    is_one = second[0] is first[0] and second[1] is first[1]
-    other = one if is_one else index_map(*second, assuming=assuming)
-    if one.assumptions == other.assumptions:
-        return one, other
-    both = meet_all((*one.assumptions, *other.assumptions))
-    one, other = (index_map(x, shape, assuming=both) for x, shape in (first, second))
-    return one, other
+    notation: str | None,
+) -> IndexMap:
+    """Return the map of a layout at a shape, or else at sizes that are lent to it."""
+    one = subject(layout, shape, assuming=assuming, notation=notation)
+    if one.shape is None and one.value.sizes is None:
+        one = replace(one, shape=sizes_of(lent).sizes)
+    return one.map()
 
 
 def needs_shape(layout: LayoutLike) -> bool:
@@ -261,13 +270,8 @@ def needs_shape(layout: LayoutLike) -> bool:
     (True, False)
     """
     value = parsed(layout)
-    own = None if isinstance(value, IndexMap) else as_layout(value)
+    own = value if isinstance(value, Layout | IndexMap) else as_layout(value)
     return own is not None and own.sizes is None
-
-
-def _carried(layout: Layout | IndexMap) -> tuple[Int | None, ...] | None:
-    """Return the sizes that a layout itself carries."""
-    return layout.recipe.shape if isinstance(layout, IndexMap) else layout.sizes
 
 
 def relayout(
@@ -304,17 +308,20 @@ def relayout(
     source, target = (parsed(x, notation) for x in (source, target))
     if reshape is None and transpose is None:
         return Relayout(*index_maps(source, target, shape, assuming))
-    first = index_map(source, shape, assuming=assuming)
-    between = first.recipe.shape if reshape is None else sizes_of(reshape).sizes
+    one = subject(source, shape, assuming=assuming)
+    own = one.changed(one.sizes)
+    between = own if reshape is None else sizes_of(reshape).sizes
     rank = len(between)
     order = as_permutation(range(rank) if transpose is None else transpose, "transpose", rank)
-    lent = tuple(between[axis] for axis in order) if needs_shape(target) else None
-    known = first.assumptions if assuming is None else assumptions_of(assuming)
-    first, second = _under_both((source, shape), (target, lent), known)
-    changed = tuple(apply_divisibility(second.assumptions, between[axis]) for axis in order)
+    lent = tuple(between[axis] for axis in order)
+    known = one.assumptions if assuming is None else one.known
+    other = subject(target, lent if needs_shape(target) else None, assuming=known)
+    first, second = met(one, other)
+    changed = tuple(apply_divisibility(second.assumptions, n) for n in lent)
     if changed != second.recipe.shape:
         raise ShapeError(
-            f"the target: expected the shape {_shape(changed)}, got {_shape(second.recipe.shape)}",
+            f"the target: expected the shape {shape_text(changed)}, got "
+            f"{shape_text(second.recipe.shape)}",
             "the target has the shape of the reshaped and transposed source",
             "give the reshape and the transpose that lead to the target's shape",
         )

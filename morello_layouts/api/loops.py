@@ -7,18 +7,18 @@ from itertools import chain
 from typing import Any, Literal, get_args
 
 from morello_layouts.api.arguments import Shape, sizes_of
-from morello_layouts.api.layouts import index_map
-from morello_layouts.api.proofs import MapLike
+from morello_layouts.api.layouts import MapLike, formula_or_map
 from morello_layouts.checks import as_int, require_type, shown
 from morello_layouts.codegen.printer import fresh_names
 from morello_layouts.errors import LayoutError
-from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.expr.sizes import Int
 from morello_layouts.loop_nests import LoopNest, Space
 from morello_layouts.loop_nests.space import Digits, falling, named, physical
 from morello_layouts.loop_nests.text import FIELD
 from morello_layouts.loop_nests.tree import Edges
 from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.maps.names import as_names
+from morello_layouts.maps.subject import names_in
 
 
 def loops(
@@ -92,9 +92,7 @@ def loops(
     require_type(body, str, "body", 'give for example "c[{c}] += a[{a}];"')
     require_type(over or {}, Mapping, "over", 'give for example over={"a": ("i", "k")}')
     given = _named(maps)
-    found = {
-        name: m if isinstance(m, AffineMap) else index_map(m, shape) for name, m in given.items()
-    }
+    found = {name: formula_or_map(m, shape) for name, m in given.items()}
     coordinates = _coordinates(found, names, over)
     if not isinstance(maps, Mapping):
         own = _free_name(found["x"], coordinates["x"])
@@ -137,9 +135,7 @@ def _named(maps: MapLike | Mapping[str, MapLike]) -> dict[str, MapLike]:
 
 def _free_name(m: AffineMap | IndexMap, coordinates: Sequence[str]) -> str:
     """Return the name of a map that has none: x, if a coordinate or a size has not that name."""
-    sizes = m.sizes if isinstance(m, AffineMap) else m.recipe.shape
-    of_sizes = (n.names() for n in sizes if isinstance(n, SizeExpr))
-    taken = frozenset(coordinates).union(m.form.sizes(), *of_sizes)
+    taken = {*names_in(m.sizes), *coordinates, *m.form.sizes()}
     names = chain(("x", "a"), fresh_names((), "a"))
     return next(name for name in names if name not in taken)
 

@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, cast
 
 from morello_layouts.api.arguments import Shape
-from morello_layouts.api.layouts import LayoutLike, index_map, index_maps, parsed
+from morello_layouts.api.layouts import LayoutLike, index_map, index_maps
 from morello_layouts.checks import as_index
 from morello_layouts.errors import LayoutError
 from morello_layouts.lazy import importing
@@ -87,9 +87,11 @@ def draw(
         from morello_layouts.picture import Limits, Style, picture_of
 
     second, sizes = _second_and_shape(other, shape)
-    layout = parsed(layout, notation)
-    second = second if second is None else parsed(second, notation)
-    maps = [index_map(layout, sizes)] if second is None else index_maps(layout, second, sizes)
+    maps: Sequence[IndexMap] = (
+        [index_map(layout, sizes, notation=notation)]
+        if second is None
+        else index_maps(layout, second, sizes, notation=notation)
+    )
     maps = maps if names is None else [m.named(*as_names(names)) for m in maps]
     maps = maps if at is None else list(_at(maps, at))
     style = Style(

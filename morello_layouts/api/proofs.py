@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
-from morello_layouts.api.arguments import Assuming, Shape, assumptions_of
-from morello_layouts.api.layouts import LayoutLike, index_map, index_maps, needs_shape, parsed
+from morello_layouts.api.arguments import Assuming, Shape
+from morello_layouts.api.layouts import (
+    LayoutLike,
+    MapLike,
+    formula_or_map,
+    formula_pair,
+    index_map,
+    subjects,
+)
 from morello_layouts.checks import as_int, as_tuple, require_rank
 from morello_layouts.lazy import importing
 from morello_layouts.maps import AffineMap, IndexMap
+from morello_layouts.maps.subject import met
 from morello_layouts.notations.xla import XlaShape
 
 if TYPE_CHECKING:
@@ -56,17 +64,13 @@ def is_bitcast(
     """
     from morello_layouts import proof
 
-    one, other = (parsed(x, notation) for x in (a, b))
-    first, second = index_maps(one, other, shape, assuming)
-    answer = proof.is_bitcast(first, second, correspondence, budget=budget)
-    if isinstance(one, XlaShape) and isinstance(other, XlaShape):
-        spaces = [x.layout.memory_space if x.layout else 0 for x in (one, other)]
+    pair = subjects(a, b, shape, assuming=assuming, notation=notation)
+    answer = proof.is_bitcast(*met(*pair), correspondence, budget=budget)
+    values = [x.value for x in pair if isinstance(x.value, XlaShape)]
+    if len(values) == 2:
+        spaces = [x.layout.memory_space if x.layout else 0 for x in values]
         return replace(answer, memory_spaces=(spaces[0], spaces[1]))
     return answer
-
-
-MapLike: TypeAlias = "LayoutLike | AffineMap"
-"""A layout, or the map of a formula."""
 
 
 def is_injective(
@@ -91,7 +95,11 @@ def is_injective(
     """
     from morello_layouts import proof
 
-    return _asked(proof.is_injective, _map(layout, shape, assuming, notation), budget)
+    return _asked(
+        proof.is_injective,
+        formula_or_map(layout, shape, assuming, notation),
+        budget,
+    )
 
 
 def is_surjective(
@@ -113,7 +121,7 @@ def is_surjective(
     """
     from morello_layouts import proof
 
-    return _asked(proof.is_surjective, _map(layout, shape, assuming, notation), budget)
+    return _asked(proof.is_surjective, formula_or_map(layout, shape, assuming, notation), budget)
 
 
 def is_bijective(
@@ -133,7 +141,7 @@ def is_bijective(
     """
     from morello_layouts import proof
 
-    return _asked(proof.is_bijective, _map(layout, shape, assuming, notation), budget)
+    return _asked(proof.is_bijective, formula_or_map(layout, shape, assuming, notation), budget)
 
 
 def are_equivalent(
@@ -164,14 +172,8 @@ def are_equivalent(
     """
     from morello_layouts import proof
 
-    a, b = (x if isinstance(x, AffineMap) else parsed(x, notation) for x in (a, b))
-    if isinstance(a, AffineMap) or isinstance(b, AffineMap):
-        sizes = a.sizes if isinstance(a, AffineMap) else b.sizes  # type: ignore[union-attr]
-        one, other = (_map_at(x, shape, sizes, assuming) for x in (a, b))
-        known = [*assumptions_of(assuming), *one.assumptions, *other.assumptions]
-        return proof.are_equivalent(one.assume(known), other.assume(known), budget=budget)
-    first, second = index_maps(a, b, shape, assuming)
-    return proof.are_equivalent(first, second, budget=budget)
+    pair = formula_pair(a, b, shape, assuming, notation)
+    return proof.are_equivalent(*pair, budget=budget)
 
 
 def verify(
@@ -203,25 +205,6 @@ def _asked(ask: Callable[..., Proof], m: IndexMap | AffineMap, budget: int | Non
     if not (isinstance(m, IndexMap) and m.is_part):
         return answer
     return replace(answer, reason=answer.reason.replace("are padding", "are not in the view"))
-
-
-def _map(
-    layout: MapLike, shape: Shape | None, assuming: Assuming | None, notation: str | None
-) -> IndexMap | AffineMap:
-    if isinstance(layout, AffineMap):
-        return layout.assume(assumptions_of(assuming))
-    return index_map(layout, shape, assuming=assuming, notation=notation)
-
-
-def _map_at(
-    layout: MapLike, shape: Shape | None, lent: Shape, assuming: Assuming | None
-) -> IndexMap | AffineMap:
-    """Return a map; a layout without a shape takes that of the map that it is compared with."""
-    if isinstance(layout, AffineMap):
-        return layout
-    lent = shape if shape is not None else lent
-    carries = not needs_shape(layout)
-    return index_map(layout, shape if carries else lent, assuming=assuming)
 
 
 def alignment(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from morello_layouts.api.arguments import Assuming, Shape
-from morello_layouts.api.layouts import LayoutLike, own_maps
+from morello_layouts.api.layouts import LayoutLike, own_subjects
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.lazy import importing
+from morello_layouts.maps.subject import met
 
 if TYPE_CHECKING:
     from morello_layouts.resharding.log import Pair, Rematerialization
@@ -54,7 +55,7 @@ def reshard(
     with importing:
         from morello_layouts.resharding.plan import plan_of
 
-    one, other = own_maps(source, target, shape, assuming)
+    one, other = met(*own_subjects(source, target, shape, assuming))
     if one.recipe.shape != other.recipe.shape:
         raise ShapeError(
             f"reshard: the array has the shape {one.shape} before and {other.shape} afterwards",

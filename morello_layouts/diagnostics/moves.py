@@ -7,13 +7,14 @@ from collections.abc import Iterable, Iterator
 from math import prod
 from typing import ClassVar, Final, Literal, TypeAlias
 
-from morello_layouts.api import is_bitcast
 from morello_layouts.diagnostics.buffers import Buffer, is_fused, space_name, without_memory_space
 from morello_layouts.diagnostics.forces import Force, Neighbours, origin_of
 from morello_layouts.errors import LayoutError
 from morello_layouts.fields import frozen
 from morello_layouts.hlo import HloInstruction, HloModule
+from morello_layouts.lazy import importing
 from morello_layouts.limits import REPORT_PLACES
+from morello_layouts.maps.subject import Subject, met
 from morello_layouts.notations.xla import XlaShape, XlaTuple, XlaValue
 
 MOVE_OPCODES: Final = ("copy", "transpose", "reshape", "bitcast", "bitcast-convert", "copy-start")
@@ -202,7 +203,10 @@ def _proof(opcode: str, x: XlaShape, y: XlaShape, order: str) -> tuple[bool | No
         how = tuple(map(int, _NUMBER.findall(order)))
     elif opcode == "bitcast":
         how = "any"
-    answer = is_bitcast(one, other, correspondence=how)
+    with importing:
+        from morello_layouts.proof import is_bitcast  # loads ISL
+
+    answer = is_bitcast(*met(Subject(one), Subject(other)), how)
     is_named = answer.holds and opcode == "bitcast" and " " in answer.correspondence
     return answer.holds, answer.kind, answer.correspondence if is_named else answer.reason
 

@@ -96,6 +96,7 @@ class IndexMap(Drawn):
         assumptions: Iterable[Assumption] = (),
         size_symbols: Mapping[str, sympy.Symbol] | None = None,
         element_type: ElementType | None = None,
+        origin: Origin | None = None,
     ) -> IndexMap:
         """Return the index map of a recipe and a notation's reference formula."""
         form = reference(coordinate_variables(recipe.shape), recipe.shape)
@@ -107,9 +108,13 @@ class IndexMap(Drawn):
                 "reference(coordinates, shape) combines coordinates by +, *, // and %",
                 "return the offset in elements",
             )
-        symbols = size_symbols or {}
-        free = IndexMap(recipe, form, source, warnings, (), symbols, element_type)
-        return free.assume(assumptions)
+        symbols, known = size_symbols or {}, tuple(assumptions)
+        if not known:
+            return IndexMap(
+                recipe, form, source, warnings, (), symbols, element_type, origin=origin
+            )
+        found = IndexMap(recipe, form, source, warnings, (), symbols, element_type).assume(known)
+        return found if origin is None else replace(found, origin=origin)
 
     def named(self, *names: str) -> IndexMap:
         """Return the map with names for its coordinates; without any, with ``d0, d1, …``.
@@ -132,6 +137,11 @@ class IndexMap(Drawn):
     def coordinate_names(self) -> tuple[str, ...]:
         """The names of the coordinates: the user's, or ``d0, d1, …``."""
         return self.names or standard(len(self.recipe.shape))
+
+    @property
+    def sizes(self) -> tuple[Int, ...]:
+        """Logical sizes, as the package's own: numbers and polynomials in names."""
+        return self.recipe.shape
 
     @property
     def shape(self) -> tuple[Any, ...]:
@@ -180,6 +190,8 @@ class IndexMap(Drawn):
         (d0, d1) -> 8*N*(d0//8) + 1024*(d1//128) + 128*(d0%8) + d1%128
         """
         assumed = tuple(assumptions)
+        if not assumed:
+            return self
         affine = self.affine_map.assume(assumed)
         if affine.assumptions == self.assumptions:
             return self

@@ -7,6 +7,7 @@ import pickle
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pytest
 import sympy
 
@@ -174,3 +175,9 @@ def test_json_and_display() -> None:
     assert repr(answer).startswith("<Agreement: offsets agree, but the producer writes outside")
     assert "<pre>" in answer._repr_html_()
     assert pickle.loads(pickle.dumps(answer)).advice == answer.advice
+
+
+def test_a_text_beside_an_array() -> None:
+    rows = np.zeros((6, 8), np.uint8)
+    assert ml.agree("u8[6,8]{1,0}", rows).holds
+    assert ml.agree("u8[6,8]{0,1}", rows).holds is False

@@ -9,6 +9,7 @@ import pytest
 import morello_layouts as ml
 from morello_layouts.diagnostics import moves as verdicts
 from morello_layouts.diagnostics.buffers import Bytes, buffers_of, fused_names
+from morello_layouts.maps.subject import Subject, met
 from tests.support.diagnosed_programs import NAMES, diagnosis, module
 from tests.support.hlo_xla import recorded
 from tests.support.tables import each_row
@@ -105,14 +106,13 @@ def test_only_split_arrays_are_not_judged() -> None:
 
 
 def test_equal_questions_are_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[object, ...]] = []
-    is_bitcast = verdicts.is_bitcast
+    asked: list[tuple[Subject, Subject]] = []
 
-    def counting(*arguments: object, **options: object) -> ml.proof.Bitcast:
-        asked.append((*arguments, *options.values()))
-        return is_bitcast(*arguments, **options)
+    def counting(one: Subject, other: Subject) -> tuple[ml.IndexMap, ml.IndexMap]:
+        asked.append((one, other))
+        return met(one, other)
 
-    monkeypatch.setattr(verdicts, "is_bitcast", counting)
+    monkeypatch.setattr(verdicts, "met", counting)
     text = "\n".join(f"%c.{k} = f32[8,16]{{0,1}} copy(f32[8,16]{{1,0}} %x)" for k in range(9))
     report = ml.diagnose(text)
     assert len(asked) == 1

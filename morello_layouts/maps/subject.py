@@ -1,0 +1,189 @@
+"""What an index map is made from: a layout, the sizes of its array and facts about them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from morello_layouts.errors import ShapeError, UnsupportedError
+from morello_layouts.expr.assumptions import (
+    Assumption,
+    apply_assumptions,
+    apply_divisibility,
+    meet_all,
+)
+from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.fields import frozen
+from morello_layouts.layout import Layout, checked_recipe
+from morello_layouts.maps.index_map import IndexMap
+from morello_layouts.maps.names import own_names
+from morello_layouts.maps.origin import Origin
+
+if TYPE_CHECKING:
+    import sympy
+
+
+@frozen(slots=False)
+class Subject:
+    """A layout or an index map that is asked about, read once; its map is made when it is needed.
+
+    >>> from morello_layouts import parse
+    >>> one = Subject(parse("[1, 0, 1 p(4)]"), (6, SizeExpr.named("N")))
+    >>> print(*one.assumptions, one.map())
+    4 divides N (d0, d1) -> 24*(d1//4) + 4*d0 + d1%4
+    """
+
+    value: Layout | IndexMap  #: the layout; or a map, which counts as it is.
+    shape: tuple[Int, ...] | None = None  #: the sizes that were given, or lent by another subject.
+    known: tuple[Assumption, ...] = ()  #: the facts about sizes that were given.
+    #: the same as the user stated them, None for nothing; ``known`` if they are another map's.
+    stated: Any = None
+    symbols: Mapping[str, sympy.Symbol] = field(default_factory=dict)  #: of names in the shape.
+
+    @cached_property
+    def sizes(self) -> tuple[Int, ...]:
+        """The sizes of the array, before any assumption is applied.
+
+        Raises:
+            ShapeError: if neither the layout nor the caller says them.
+            UnsupportedError: if one is unbounded.
+        """
+        own = self.value.sizes
+        if own is None:
+            if self.shape is None:
+                raise ShapeError(
+                    f"no shape given for {self.value}",
+                    "the layout's text does not carry the sizes of the array",
+                    "give the sizes, such as shape=(6, 8)",
+                )
+            return self.shape
+        found = tuple([n for n in own if n is not None])
+        if len(found) < len(own):
+            raise UnsupportedError(
+                f"{self.value} has an unbounded size: ?",
+                "offsets are computed for sizes that are numbers or names",
+                "write a number or a name instead of each ?",
+            )
+        require_size_names(names_in(found))
+        return found
+
+    @cached_property
+    def _own(self) -> tuple[Assumption, ...]:
+        value = self.value
+        return value.assumptions if isinstance(value, IndexMap) else value.assumptions(self.sizes)
+
+    @cached_property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """What is assumed of symbolic sizes, by the caller and by the layout; no map is made."""
+        own = self._own
+        return meet_all((*self.known, *own)) if self.known or own else ()
+
+    def changed(self, sizes: Iterable[Int]) -> tuple[Int, ...]:
+        """Return sizes under the assumptions, as the map has them."""
+        known = self.assumptions
+        return tuple(apply_assumptions(known, apply_divisibility(known, n)) for n in sizes)
+
+    def map(self, also: tuple[Assumption, ...] | None = None) -> IndexMap:
+        """Return the index map.
+
+        Args:
+            also: assumptions that hold instead of those given, such as those met with a second
+                subject's.
+
+        Raises:
+            ShapeError: if the shape does not fit the layout, or a fact is about a name that no
+                size has.
+        """
+        known, stated = (self.known, self.stated) if also is None else (also, also)
+        value = self.value
+        if isinstance(value, IndexMap):
+            m = value.assume(known)
+        else:
+            m = self._built(value, known, () if stated is None else (stated,))
+        if self.known and not is_passed_on(self.stated):
+            require_names_of(self.known, {*names_in(self.sizes), *m.recipe.names})
+        if self.shape is not None and self.value.sizes is not None:
+            self._require_shape(m)
+        return m
+
+    def _built(
+        self, layout: Layout, known: tuple[Assumption, ...], stated: tuple[Any, ...]
+    ) -> IndexMap:
+        given, own = self.sizes, self._own
+        known = meet_all((*known, *own)) if known or own else ()
+        sizes = tuple([apply_divisibility(known, n) for n in given]) if known else given
+        at = "" if layout.sizes is not None else f" at {'x'.join(map(str, sizes)) or '()'}"
+        m = IndexMap.of(
+            checked_recipe(layout, sizes),
+            layout.reference,
+            f"{layout}{at}",
+            layout.notes(sizes),
+            assumptions=known,
+            size_symbols=self.symbols,
+            element_type=layout.element,
+            origin=Origin(layout, given, (*own, *stated)),
+        )
+        require_size_names(m.recipe.names)
+        names = layout.names(len(sizes))
+        own_name = own_names(names, m.recipe.shape) if names else ()
+        return replace(m, names=own_name) if own_name else m
+
+    def _require_shape(self, m: IndexMap) -> None:
+        own, given = m.recipe.shape, self.shape or ()
+        if tuple(apply_divisibility(m.assumptions, n) for n in given) != own:
+            raise ShapeError(
+                f"two shapes: the layout carries {shape_text(own)}, and {shape_text(given)} "
+                "was given",
+                "an array has one shape",
+                "leave out the argument shape, or give the same sizes",
+            )
+
+
+def met(one: Subject, other: Subject) -> tuple[IndexMap, IndexMap]:
+    """Return the maps of two subjects, each under the assumptions of both."""
+    if one.assumptions == other.assumptions:
+        first = one.map()
+        return first, first if other is one else other.map()
+    both = meet_all((*one.assumptions, *other.assumptions))
+    return one.map(both), other.map(both)
+
+
+def is_passed_on(stated: Any) -> bool:
+    """Return whether facts are another map's, which may have other names."""
+    return isinstance(stated, tuple) and all(isinstance(one, Assumption) for one in stated)
+
+
+def shape_text(sizes: Sequence[Int]) -> str:
+    """Return sizes as Python writes a tuple."""
+    return f"({', '.join(map(str, sizes))}{',' if len(sizes) == 1 else ''})"
+
+
+def names_in(sizes: Iterable[Int]) -> tuple[str, ...]:
+    """Return the names in sizes, each once, in the order of the sizes."""
+    found = (name for n in sizes if isinstance(n, SizeExpr) for name in sorted(n.names()))
+    return tuple(dict.fromkeys(found))
+
+
+def require_size_names(names: Iterable[str]) -> None:
+    """Refuse names of sizes that mean coordinates or offsets."""
+    for name in names:
+        if re.fullmatch(r"d[0-9]+|p", name):
+            raise ShapeError(
+                f"a size has the name {name}",
+                "in formulas d0, d1, … are coordinates and p is an offset",
+                "choose another name, such as N",
+            )
+
+
+def require_names_of(assumptions: Iterable[Assumption], names: Collection[str]) -> None:
+    """Refuse assumptions about names that no size has."""
+    for one in assumptions:
+        if one.name not in names:
+            raise ShapeError(
+                f"an assumption is about {one.name}, which is not a size here",
+                f"the symbolic sizes are {', '.join(sorted(names)) or 'none'}",
+                "assume something about these, or leave the assumption out",
+            )
