@@ -439,3 +439,68 @@ Proof.
   - now apply (divided_sound S v) in H as (_ & _ & H).
   - now apply (xored_sound S v) in H.
 Qed.
+
+(* What was shown stays shown: a state that is later has more atoms, definitions and facts. *)
+
+Definition later S T := (exists more, atoms T = atoms S ++ more) /\
+  incl (definitions S) (definitions T) /\ incl (known S) (known T).
+
+Lemma nth_later S T a x : later S T -> nth_error (atoms S) a = Some x ->
+  nth_error (atoms T) a = Some x.
+Proof.
+  intros [[more ->] _] I. rewrite nth_error_app1; trivial. apply nth_error_Some. now rewrite I.
+Qed.
+
+Lemma equal_later S T p q : later S T -> same_value S p q -> same_value T p q.
+Proof.
+  intros L E v P. apply E. intros a. destruct (P a) as [V H]. split; trivial.
+  intros x h c I. now apply H, (nth_later S).
+Qed.
+
+Lemma nonnegative_later S T p : later S T -> nonnegative S p -> nonnegative T p.
+Proof.
+  intros L N. assert (M : forall k q, nonneg (atoms S) k q -> nonneg (atoms T) k q).
+  { clear p N. intros k q N. induction N as [last p q E P | | a x h p I
+      | a x i n p k l rest I R E | a x h p I | a x p I].
+    - apply (rule_1 _ _ _ q); trivial. now apply (equal_later S).
+    - now apply rule_1_next.
+    - apply (rule_2 _ _ x h); trivial. now apply (nth_later S).
+    - apply (rule_3 _ _ x i n p k l rest); trivial;
+        [now apply (nth_later S) | now apply (equal_later S)].
+    - apply (rule_4_high _ _ x h); trivial. now apply (nth_later S).
+    - apply (rule_4_low _ _ x); trivial. now apply (nth_later S). }
+  apply M in N. unfold nonnegative. destruct L as [[more E] _]. rewrite E at 2.
+  rewrite app_length, Nat.add_comm. induction (length more); [trivial | now apply rule_1_next].
+Qed.
+
+Lemma way_later S T p q : later S T -> way S p q -> way T p q.
+Proof.
+  intros L W. pose proof (proj1 (proj2 L)) as D.
+  induction W as [p q E | p q x form a k rest I F K W IH | p q a form I W IH].
+  - now apply way_equal, (equal_later S).
+  - apply (way_folded T p q x form a k rest); trivial; [now apply D | |];
+      now apply (equal_later S).
+  - apply (way_form T p q a form); trivial. now apply D.
+Qed.
+
+Lemma below_later S T p n : later S T -> lies_below S p n -> lies_below T p n.
+Proof.
+  intros L (w & W & A & B). exists w.
+  split; [now apply (way_later S) | split; now apply (nonnegative_later S)].
+Qed.
+
+Lemma divided_later S T p s q r : later S T -> divided S p s q r -> divided T p s q r.
+Proof.
+  intros L [].
+  - eapply divided_below; eauto using nonnegative_later, way_later, equal_later, below_later.
+  - eapply divided_rounded; eauto using nth_later, way_later, equal_later.
+Qed.
+
+Theorem stays_shown : forall S T means f p, later S T -> reads S means f p -> reads T means f p.
+Proof.
+  intros S T means f p L R. assert (X : forall x y z, xored S x y z -> xored T x y z).
+  { intros x y z X. induction X; [apply xored_0_left | apply xored_0_right |];
+      eauto using equal_later. eapply xored_bits; eauto using divided_later.
+    intuition eauto using equal_later. }
+  induction R; econstructor; eauto using divided_later.
+Qed.

@@ -364,3 +364,33 @@ Proof.
   intros [] C; cbn; intuition auto using apart_rule, bounded_rule, limited_rule, equal_rule,
     moved_rule, padded_rule, ends_rule, full_rule, viewed_rule.
 Qed.
+
+(* An example: the array [N], in which element d0 has the offset d0. *)
+
+Definition row := {|
+  size_names := [{| step := 1; least := 1; most := None |}];
+  shape := [Name (Size 0)]; offset := Name (Coordinate 0); inverse := [Name Slot];
+  size := Name (Size 0); end_ := Name (Size 0); padding := Number 0;
+  others := []; limits := []; source := Number 0;
+  view := []; other_shape := []; order := []; other_order := [] |}.
+
+Lemma row_is_accepted : accepted Injective row.
+Proof.
+  right. eexists. eexists. exists (atom 1). split.
+  - eapply (run_below _ _ (Coordinate 0) (Name (Size 0)) (scale 1 (atom 0))).
+    + apply (run_size _ _ 0 1 1 None run_start); lia.
+    + now apply reads_name.
+    + eapply rule_4_low; [reflexivity |]. apply (rule_1 _ _ _ (atom 0)).
+      * intros v _. rewrite eval_put, eval_minus, eval_scale, !eval_atom, at_that_atom.
+        rewrite eval_plus, !eval_number, eval_atom. cbn [low]. change (- (- (1) / 1)) with 1. ring.
+      * intros c m [[= <- <-] | []]. lia.
+    + apply within_scale, within_atom. cbn. lia.
+  - split; [| split; [now apply reads_name |]].
+    + intros g [<- | [<- | []]]; [right | left].
+      * now exists 0%nat, (Name (Size 0)).
+      * now exists 0%nat, {| step := 1; least := 1; most := None |}.
+    + split; [reflexivity |]. intros [| [|]] f [= <-]. exists (atom 1), (atom 1).
+      split; [now apply reads_name | split; [reflexivity |]].
+      exists (number 0). split; [| now intros v _]. apply way_equal.
+      intros v _. rewrite eval_minus, eval_number. ring.
+Qed.
