@@ -4,7 +4,7 @@
 //
 // A line is {"text", "python"}, as `python -m tests.fuzz.certificates forge --lines` writes it. Prints
 // each certificate on which they differ, then the counts as JSON. A refusal of one alone for its work
-// is counted apart.
+// is counted apart. Ends with the status 1 if there is any difference.
 
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
@@ -26,3 +26,4 @@ for (const path of process.argv.slice(2)) {
   }
 }
 console.log(JSON.stringify(counts));
+process.exitCode = counts.differ ? 1 : 0;
