@@ -22,9 +22,9 @@ from morello_layouts.fields import frozen
 from morello_layouts.layout import Arrays, Layout, checked_recipe, notation_name
 from morello_layouts.lazy import importing
 from morello_layouts.limits import FORMULA_TEXT, LAYOUT_TEXT
+from morello_layouts.notations.elements import ELEMENT_BITS, nearest_type
 from morello_layouts.notations.expression import parse_expression
 from morello_layouts.notations.repair import repaired
-from morello_layouts.notations.xla.types import ELEMENT_BITS, nearest_type
 
 BEGINS: Final = {
     "hlo_text": r"sharding\s*=\s*\{|\{\s*(devices\s*=|replicated|maximal|manual|unknown|"

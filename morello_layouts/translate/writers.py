@@ -16,10 +16,10 @@ from morello_layouts.fields import frozen
 from morello_layouts.layout import Layout
 from morello_layouts.maps import IndexMap
 from morello_layouts.notations import parse
+from morello_layouts.notations.elements import bits_of
 from morello_layouts.notations.named import FORMATS, NamedLayout
 from morello_layouts.notations.triton import TritonLayout
 from morello_layouts.notations.triton.encoding import Encoding
-from morello_layouts.notations.xla.types import bits_of
 from morello_layouts.recipe import bases_of_recipe, known
 from morello_layouts.recipe.bases import MEMORY
 from morello_layouts.recipe.digits import AxisDigit

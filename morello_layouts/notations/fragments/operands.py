@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from typing import Final, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from morello_layouts.fields import frozen
 from morello_layouts.layout import ElementType
+from morello_layouts.notations.elements import REGISTER_BITS as BITS
 from morello_layouts.notations.fragments.layout import Axis, Document
 from morello_layouts.recipe import DimDigit
 
@@ -39,21 +40,6 @@ class Instruction:
     #: where operands are that are not in registers.
     elsewhere: Mapping[str, str] = field(default_factory=dict)
     remark: str = ""  #: what a reader should know.
-
-
-_WIDTHS: Final = {
-    1: "b1 u1",
-    4: "s4 u4 e2m1 iu4",
-    8: "s8 u8 e4m3 e5m2 e3m2 e2m3 i8 iu8 fp8 bf8 b8 hf8",
-    16: "f16 bf16 b16 s16",
-    32: "f32 tf32 s32 i32 xf32 b32",
-    64: "f64",
-    128: "c64",
-    192: "gc64",
-}
-
-BITS: Final = {name: bits for bits, names in _WIDTHS.items() for name in names.split()}
-"""The bits that an element of each type takes. ``c64`` is CuTe's complex number of two f64."""
 
 
 def per_word(name: str, container: int = 0) -> int:

@@ -8,12 +8,8 @@ from typing import Any, Final
 
 from morello_layouts.checks import Part, shown
 from morello_layouts.errors import LayoutError
+from morello_layouts.notations.elements import FLOATS
 
-_FLOATS: Final = (
-    *("f16", "bf16", "tf32", "f32", "f64", "f80", "f128"),
-    *("f4E2M1FN", "f6E2M3FN", "f6E3M2FN", "f8E3M4", "f8E4M3", "f8E4M3B11FNUZ", "f8E4M3FN"),
-    *("f8E4M3FNUZ", "f8E5M2", "f8E5M2FNUZ", "f8E8M0FNU"),
-)
 _SCALAR: Final = re.compile(r"(?:si|ui|i|f|bf|tf)([1-9][0-9]{0,7})(?:E.*)?", re.ASCII)
 _COMPOUND: Final = re.compile(r"(complex|vector)<((?:[0-9]{1,9}x)*)(\w+)>", re.ASCII)
 
@@ -74,7 +70,7 @@ def _bits(name: str) -> int | None:
     match = _SCALAR.fullmatch(name)
     if match is None:
         return 64 if name == "index" else None
-    return int(match[1]) if name in _FLOATS or name.lstrip("su").startswith("i") else None
+    return int(match[1]) if name in FLOATS or name.lstrip("su").startswith("i") else None
 
 
 def _stored(bits: int) -> int:
@@ -94,5 +90,5 @@ def _meant(name: str) -> str:
     other = re.fullmatch(r"(float|uint|int|[su])([0-9]+)", name)
     if other:
         return ("f" if other[1] == "float" else "i") + other[2]
-    plain = {each.lower(): each for each in _FLOATS}
+    plain = {each.lower(): each for each in FLOATS}
     return plain.get(name.lower()) or _OTHER_NAMES.get(name, "for example f32")

@@ -5,7 +5,6 @@ Source: ATen's ``computeStride``, ``inferUnsqueezeGeometry`` and ``inferExpandGe
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
@@ -15,12 +14,11 @@ from morello_layouts.checks import as_permutation, require_inside
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.layout import ElementType
 from morello_layouts.lazy import numpy as np
+from morello_layouts.notations.elements import short_name
 from morello_layouts.notations.strided.layout import StridedLayout
 from morello_layouts.recipe import known
 
 _INTERFACES: Final = ("__array_interface__", "__cuda_array_interface__")
-_TYPE: Final = re.compile(r"(?:(bool)|(b?float|u?int|complex)([0-9]+))(_?e\w+)?_?")
-_LETTERS: Final = {"float": "f", "bfloat": "bf", "int": "s", "uint": "u", "complex": "c"}
 
 
 def of(array: Any) -> StridedLayout | None:
@@ -116,11 +114,8 @@ def _strided(
 
 def _name(name: str) -> str | None:
     """The short name of an element type, f32 for float32; None for records and the like."""
-    match = _TYPE.fullmatch(name)
-    if match is None:
-        return None
-    boolean, kind, bits, rest = match.groups()
-    return "pred" if boolean else f"{_LETTERS[kind]}{bits}{(rest or '').lstrip('_')}"
+    short = "pred" if name == "bool" else short_name(name)
+    return None if short == name else short
 
 
 def view(layout: StridedLayout, shape: Sequence[int]) -> StridedLayout | None:

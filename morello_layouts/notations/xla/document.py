@@ -1,13 +1,15 @@
 """XLA's document "Tiled layout" in integers, read apart from the rest of the package.
 
-``verify`` compares everything with it, so it imports nothing but the mark of ``*``.
+``verify`` compares everything with it, so it imports nothing of the package.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
-from morello_layouts.notations.xla.types import COMBINE
+COMBINE: Final = -1
+"""A tile's ``*``: combine this dimension with the next more minor one."""
 
 
 def by_tiles(

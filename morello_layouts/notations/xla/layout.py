@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from itertools import pairwise
 from math import prod
-from typing import Any, Final, NamedTuple, TypeVar, cast
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast
 
 from morello_layouts.checks import Part, as_int, whole
 from morello_layouts.description import count
@@ -21,6 +21,7 @@ from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient, evaluated, 
 from morello_layouts.fields import checked, frozen, instance, number, optional, permutation, several
 from morello_layouts.layout import ElementType, Layout
 from morello_layouts.limits import NESTED_TILES
+from morello_layouts.notations.elements import type_name
 from morello_layouts.notations.grammar import NAME, Syntax, Terminal, Token, integer
 from morello_layouts.notations.text import (
     NUMBER,
@@ -35,12 +36,13 @@ from morello_layouts.notations.text import (
     row,
     word,
 )  # fmt: skip
-from morello_layouts.notations.xla.document import by_tiles
-from morello_layouts.notations.xla.types import COMBINE, Tile, type_name
+from morello_layouts.notations.xla.document import COMBINE, by_tiles
 from morello_layouts.recipe import Merge, Pad, Recipe, Split, Step, Transpose, known
 
 S = TypeVar("S")
 N = TypeVar("N", bound=Int)
+
+Tile: TypeAlias = tuple[Int, ...]
 
 _TILES: Final = "give a tuple of tiles, such as ((8, 128), (2, 1))"
 _SPLITS: Final = "give a tuple of SplitConfig(dimension, split_indices)"

@@ -14,6 +14,7 @@ from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.fields import checked, frozen, instance, optional, settle, several
 from morello_layouts.layout import Arrays, ElementType, Layout
 from morello_layouts.limits import NESTED_TUPLES
+from morello_layouts.notations.elements import OPAQUE_TYPES, bits_of, type_name
 from morello_layouts.notations.grammar import INT, NAME, Source, Syntax, Terminal, integer
 from morello_layouts.notations.text import Note, Rule, field, made, many, word
 from morello_layouts.notations.xla.layout import (
@@ -26,7 +27,6 @@ from morello_layouts.notations.xla.layout import (
     bytes_of,
     rank_error,
 )  # fmt: skip
-from morello_layouts.notations.xla.types import OPAQUE_TYPES, bits_of, type_name
 from morello_layouts.recipe import Recipe
 
 Dim: TypeAlias = int | str | None

@@ -22,9 +22,9 @@ from morello_layouts.description import (
 from morello_layouts.expr.sizes import round_up
 from morello_layouts.fields import frozen
 from morello_layouts.limits import NESTED_TILES
+from morello_layouts.notations.elements import bits_of
 from morello_layouts.notations.xla.layout import XlaLayout, tile_text
 from morello_layouts.notations.xla.shape import XlaShape, dim_text
-from morello_layouts.notations.xla.types import bits_of
 from morello_layouts.recipe import Merge, Pad, Recipe, Split
 from morello_layouts.recipe.digits import stages_of
 

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
+from morello_layouts.notations.elements import ELEMENT_BITS
 from morello_layouts.notations.registry import describe
-from morello_layouts.notations.xla.types import ELEMENT_BITS
 from morello_layouts.proof.isl import Space, offset_value
 from morello_layouts.proof.library import isl
 from tests.support.paths import DATA
