@@ -110,7 +110,7 @@ def by_mode(
 
 
 def _coalesced(leaves: Sequence[tuple[Any, Any]], size: Any, stride: Any) -> CuteLayout:
-    """CuTe's ``bw_coalesce``: join each mode with the front of what is behind it if they fit."""
+    """CuTe's ``bw_coalesce``: join each mode with the front of the next one if they fit."""
     found = [(size, stride)]
     for n, d in reversed(leaves):
         (m, e), alone = found[0], len(found) == 1
@@ -419,7 +419,7 @@ def right_inverse(layout: Swizzled) -> CuteLayout | ComposedLayout:
 def _behind(
     layout: CuteLayout | ComposedLayout, inverse: Callable[[CuteLayout], CuteLayout]
 ) -> CuteLayout | ComposedLayout:
-    """Return the inverse of a layout; of one behind a swizzle, with the swizzle before it."""
+    """Return the inverse of a layout; of one after a swizzle, with the swizzle before it."""
     if isinstance(layout, ComposedLayout):
         return layout.behind(inverse(as_layout(layout.layout)))
     return inverse(as_layout(layout))

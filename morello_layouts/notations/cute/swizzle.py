@@ -199,7 +199,7 @@ class ComposedLayout(Layout):
 
     @property
     def element(self) -> ElementType | None:
-        """The width of an element, if the layout stands behind a pointer."""
+        """The width of an element, if the layout is that of a pointer."""
         return self.layout.element if self.bits is None else ElementType(None, self.bits)
 
     @property

@@ -32,7 +32,7 @@ _SYNTAX: Final = Syntax(
 
 _SWIZZLED: Final = replace(
     _SYNTAX,
-    form="a swizzle stands before a layout: Sw<B,M,S> o offset o layout, in elements; or in bytes "
+    form="a swizzle comes before a layout: Sw<B,M,S> o offset o layout, in elements; or in bytes "
     "Sw<B,M,S> o smem_ptr[16b](unset) o layout",
     example="write for example Sw<3,3,3> o 0 o (8,64):(64,1)",
 )

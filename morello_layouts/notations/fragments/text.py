@@ -105,7 +105,7 @@ def _unknown(name: str, written: str, text: str, at: Sequence[int]) -> ParseErro
     what = f"no instruction has the name {shown(written)}"
     if name.startswith("vwmma"):
         what = "the generation: expected gfx11 or gfx12 before the name, got none"
-        like, fix, length = [name], f"write gfx12 {written}, with the operand behind it", 0
+        like, fix, length = [name], f"write gfx12 {written}, with the operand after it", 0
     is_word = name.startswith("t") and length < _TELLING  # of another notation, perhaps
     return ParseError(
         what,

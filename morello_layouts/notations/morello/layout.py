@@ -39,7 +39,7 @@ class MorelloLayout(Layout):
     digit of the index, the next one the next digit, until the whole dimension is covered. A
     logical dimension that no physical dimension names must be of size 1.
 
-    A list is read as it is written: neighbours of one logical dimension stay apart until
+    A list is read verbatim: neighbours of one logical dimension stay apart until
     ``canonicalize`` joins them. Morello's debug build panics on ``[0, 0 p(4)]``, its release build
     joins such neighbours unasked.
 

@@ -36,7 +36,7 @@ class Tile:
         self.bases: dict[str, list[Vector]] = {inner: []}
 
     def spread(self, name: str, count: int, dim: int) -> Tile:
-        """Put so many tiles side by side along a dimension: one each for another ``name``."""
+        """Put ``count`` tiles side by side along a dimension: one each for another ``name``."""
         for _ in range(count.bit_length() - 1):
             self._add(name, _unit(len(self.sizes), dim, self.sizes[dim]))
             self.sizes[dim] *= 2
@@ -49,7 +49,7 @@ class Tile:
         return self
 
     def repeat(self, name: str, count: int) -> Tile:
-        """Give the tile to so many of a kind: they hold the same."""
+        """Replicate the tile over ``count`` lanes, warps or registers."""
         for _ in range(count.bit_length() - 1):
             self._add(name, (0,) * len(self.sizes))
         return self

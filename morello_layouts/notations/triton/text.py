@@ -114,7 +114,7 @@ def _field(source: Defining, note: Note | None, kind: str = "") -> tuple[str, An
 
 
 def _value(source: Defining, note: Note | None, _: bool) -> Any:
-    """Read the value of a field; a list is marked behind its bracket."""
+    """Read the value of a field; a list is marked after its bracket."""
     token = source.need(INT, _FLAG, NAME, _KIND, _ALIAS, "[", "{")
     if note:
         note.mark(source.at if token == "[" else token.start)
@@ -219,7 +219,7 @@ def _bases(source: Defining, note: Note | None, _: bool) -> dict[str, Any]:
 
 
 def _lines(source: Defining, note: Note | None, _: bool) -> dict[str, Any]:
-    """Read the bases of each axis in the order of its bits, behind the first line's dash."""
+    """Read the bases of each axis in the order of its bits, after the first line's dash."""
     fields: dict[str, Any] = {}
     token: Token | None = None
     while not fields or token:
@@ -235,7 +235,7 @@ def _lines(source: Defining, note: Note | None, _: bool) -> dict[str, Any]:
 
 
 def _basis(source: Defining, name: Token, bit: int) -> Any:
-    """Read the basis of a bit behind the name of its axis."""
+    """Read the basis of a bit after the name of its axis."""
     source.need("=")
     number = source.need(INT)
     source.need("->")
@@ -307,7 +307,7 @@ _FIELDS: Final = {
     "swizzlingByteWidth": "bytes of a row in which chunks of 16 are xored with the row; 0 for none",
     "transposed": "whether the first dimension is the fastest",
     "fp4Padded": "whether 8 of 16 bytes are gaps",
-    "paddings": "after so many elements so many are left out",
+    "paddings": "the interval in elements, and the gap after each",
 }
 
 
