@@ -40,7 +40,8 @@ give an int from 1
    belongs to a field (its first rule gives the value; a default is neither needed nor written),
    :func:`group` optional fields behind a sign, :func:`made` a value, :func:`either` the first of
    several words, :func:`row` signs around a rule. A rule can also be written by hand:
-   ``Rule(read, write)``. ``__str__`` of the value is ``rule.write(self)``.
+   ``Rule(read, write)``; :func:`collected` is the rule of a value whose fields a function reads.
+   ``__str__`` of the value is ``rule.write(self)``. ``grammar.Defining`` is a text with aliases.
 4. *Words* (``describe``) stand with the text. *Row* of the table in ``registry``, tests as in
    ``tests/notations/xla``: wrong texts with carets, the notation's own system as judge, bugs
    planted (``tests/support/planted_bugs.py``).
