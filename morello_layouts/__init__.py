@@ -160,7 +160,7 @@ _SUBMODULES: Final = {
 _MODULE_OF: Final = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 # What methods of values are short for, besides the public names.
-_METHODS: Final = {"html_of": "api.pictures", "sliders": "api.widgets"}
+_METHODS: Final = {"html_of": "api.pictures", "sliders": "api.pictures"}
 
 __all__ = sorted([*_MODULE_OF, "gpu", "tpu"])  # noqa: PLE0605
 

@@ -5,9 +5,7 @@ from typing import TYPE_CHECKING
 from morello_layouts.lazy import loader
 
 if TYPE_CHECKING:
-    from morello_layouts.api.agreements import agree as agree
     from morello_layouts.api.arrays import pack as pack, unpack as unpack
-    from morello_layouts.api.certificates import certificate as certificate
     from morello_layouts.api.conversions import convert as convert, convert_all as convert_all
     from morello_layouts.api.formulas import from_sympy as from_sympy, simplify as simplify
     from morello_layouts.api.gpu import (
@@ -23,8 +21,10 @@ if TYPE_CHECKING:
     from morello_layouts.api.layouts import index_map as index_map, relayout as relayout
     from morello_layouts.api.pictures import draw as draw
     from morello_layouts.api.proofs import (
+        agree as agree,
         alignment as alignment,
         are_equivalent as are_equivalent,
+        certificate as certificate,
         is_bijective as is_bijective,
         is_bitcast as is_bitcast,
         is_injective as is_injective,
@@ -37,9 +37,7 @@ if TYPE_CHECKING:
     )
 
 _MODULES = {
-    "agreements": "agree",
     "arrays": "pack unpack",
-    "certificates": "certificate",
     "conversions": "convert convert_all",
     "formulas": "from_sympy simplify",
     "gpu": "bank_conflicts best_swizzle cache_lines coalescing fragments register_relayout"
@@ -47,7 +45,8 @@ _MODULES = {
     "indexing": "indexing_map",
     "layouts": "index_map relayout",
     "pictures": "draw",
-    "proofs": "alignment are_equivalent is_bijective is_bitcast is_injective is_surjective verify",
+    "proofs": "agree alignment are_equivalent certificate is_bijective is_bitcast is_injective"
+    " is_surjective verify",
     "shardings": "rematerializations reshard",
 }
 

@@ -7,9 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from morello_layouts import notations
-from morello_layouts.api.arguments import Shape
 from morello_layouts.api.formulas import Bounds, form_of
-from morello_layouts.api.layouts import LayoutLike, index_map
+from morello_layouts.api.layouts import LayoutLike, Shape, index_map
 from morello_layouts.checks import shown
 from morello_layouts.codegen import Formulas, Target, print_formulas
 from morello_layouts.errors import LayoutError, ParseError, ShapeError

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import ClassVar, Final, Literal, TypeAlias, get_args
 
-from morello_layouts.api.arguments import Assuming, Shape
-from morello_layouts.api.layouts import LayoutLike, subject
+from morello_layouts.api.layouts import Assuming, LayoutLike, Shape, subject
 from morello_layouts.checks import shown
 from morello_layouts.description import listed
 from morello_layouts.errors import (

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set as Abstra
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from morello_layouts import notations
-from morello_layouts.api.arguments import Sizes, sizes_of
+from morello_layouts.api.layouts import Sizes, sizes_of
 from morello_layouts.checks import require_type
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.expr import (

@@ -9,9 +9,8 @@ from difflib import get_close_matches
 from typing import Any, Final, TypeAlias
 
 from morello_layouts import notations
-from morello_layouts.api.arguments import Assuming, Shape
 from morello_layouts.api.conversions import To, convert
-from morello_layouts.api.layouts import LayoutLike, index_map, index_maps
+from morello_layouts.api.layouts import Assuming, LayoutLike, Shape, index_map, index_maps
 from morello_layouts.checks import as_int, as_tuple, checked_coordinate, shown
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.gpu.access import (

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, Literal, get_args
 
-from morello_layouts.api.arguments import Shape, sizes_of
-from morello_layouts.api.layouts import MapLike, formula_or_map
+from morello_layouts.api.layouts import MapLike, Shape, formula_or_map, sizes_of
 from morello_layouts.checks import as_int, require_type, shown
 from morello_layouts.codegen.printer import fresh_names
 from morello_layouts.errors import LayoutError

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from morello_layouts.api.arguments import Assuming, Shape
-from morello_layouts.api.layouts import LayoutLike, own_subjects
+from morello_layouts.api.layouts import Assuming, LayoutLike, Shape, own_subjects
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.lazy import importing
 from morello_layouts.maps.subject import met

@@ -9,11 +9,10 @@ from typing import Any, Literal, TypeAlias
 import click
 
 from morello_layouts import api
-from morello_layouts.api.arguments import Assuming, Shape
 from morello_layouts.api.code import Formulable, code as code_of
 from morello_layouts.api.conversions import To, conversion
 from morello_layouts.api.formulas import form_of
-from morello_layouts.api.layouts import LayoutLike, index_maps, parsed
+from morello_layouts.api.layouts import Assuming, LayoutLike, Shape, index_maps, parsed
 from morello_layouts.cli.reading import Tiles
 from morello_layouts.cli.results import Answer, error_in_options
 from morello_layouts.cli.terminal import print_error

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 import click
 
 from morello_layouts import api, explanations
-from morello_layouts.api.arguments import Assuming, Shape
-from morello_layouts.api.layouts import LayoutLike
+from morello_layouts.api.layouts import Assuming, LayoutLike, Shape
 from morello_layouts.cli.reading import Log, Order
 from morello_layouts.cli.results import Answer, in_options
 from morello_layouts.errors import LayoutError

@@ -11,8 +11,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from morello_layouts.api import are_equivalent, from_sympy, index_map
-from morello_layouts.api.arguments import Shape
-from morello_layouts.api.layouts import needs_shape
+from morello_layouts.api.layouts import Shape, needs_shape
 from morello_layouts.errors import LayoutError, ParseError, ShapeError
 from morello_layouts.expr.affine import divisions
 from morello_layouts.fields import frozen

@@ -8,8 +8,7 @@ from fractions import Fraction
 from math import prod
 from typing import Any, ClassVar, NamedTuple
 
-from morello_layouts.api.arguments import Assuming, Shape
-from morello_layouts.api.layouts import LayoutLike, index_map
+from morello_layouts.api.layouts import Assuming, LayoutLike, Shape, index_map
 from morello_layouts.checks import as_int, as_tuple
 from morello_layouts.description import count, times
 from morello_layouts.errors import ShapeError, UnsupportedError

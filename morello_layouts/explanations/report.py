@@ -8,8 +8,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypedDict
 
 from morello_layouts import api
-from morello_layouts.api.arguments import Assuming, Shape
-from morello_layouts.api.layouts import needs_shape
+from morello_layouts.api.layouts import Assuming, Shape, needs_shape
 from morello_layouts.description import BufferSizes, Description, called, dimensions, word_of
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.fields import frozen

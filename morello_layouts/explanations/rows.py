@@ -10,8 +10,7 @@ from html import escape
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from morello_layouts.api import draw
-from morello_layouts.api.arguments import Assuming, Shape
-from morello_layouts.api.layouts import LayoutLike, arrays_of, needs_shape, parsed
+from morello_layouts.api.layouts import Assuming, LayoutLike, Shape, arrays_of, needs_shape, parsed
 from morello_layouts.description import BufferSizes, Description, amount, count
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.explanations.instruction import (

@@ -10,8 +10,7 @@ from math import prod
 from typing import Any, Final
 
 from morello_layouts import api, notations
-from morello_layouts.api.arguments import Shape, assumptions_of
-from morello_layouts.api.layouts import needs_shape
+from morello_layouts.api.layouts import Shape, assumptions_of, needs_shape
 from morello_layouts.errors import LayoutError, ParseError, ShapeError
 from morello_layouts.explanations.instruction import instruction_in
 from morello_layouts.explanations.report import ArrayReport, report_of

@@ -1,8 +1,7 @@
 """From a recipe and a reference formula to an index map."""
 
-from morello_layouts.maps.affine_map import AffineMap
+from morello_layouts.maps.affine_map import AffineMap, Inverse
 from morello_layouts.maps.index_map import IndexMap
-from morello_layouts.maps.inverse import Inverse
 from morello_layouts.maps.modes import Decomposition, Mode, Modes, Strided
 from morello_layouts.maps.places import Place
 

@@ -18,9 +18,8 @@ from morello_layouts.expr.sizes import Int, SizeExpr, evaluated
 from morello_layouts.expr.substitution import map_ints, substitute
 from morello_layouts.fields import frozen
 from morello_layouts.layout import ElementType
-from morello_layouts.maps.affine_map import AffineMap, exprs_of, forms_of, is_symbolic
+from morello_layouts.maps.affine_map import AffineMap, Inverse, exprs_of, forms_of, is_symbolic
 from morello_layouts.maps.displayed import Drawn
-from morello_layouts.maps.inverse import Inverse
 from morello_layouts.maps.modes import (
     Decomposition,
     Modes,

@@ -11,8 +11,8 @@ from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr.sizes import Int, is_nonnegative
 from morello_layouts.fields import frozen
 from morello_layouts.maps import IndexMap
-from morello_layouts.maps.derived import cropped
 from morello_layouts.maps.names import at_text
+from morello_layouts.maps.subject import cropped
 from morello_layouts.plain import Displayed
 from morello_layouts.proof.access import Access, covers, fits
 from morello_layouts.proof.equivalent import EQUIVALENT, have_equal_offsets

@@ -16,7 +16,7 @@ from morello_layouts.fields import frozen
 from morello_layouts.lazy import has_numpy, numpy as np
 from morello_layouts.limits import BITCAST_SLOTS, BITCAST_TRANSPOSES
 from morello_layouts.maps import IndexMap
-from morello_layouts.maps.derived import cropped, reshape_view, split_elements
+from morello_layouts.maps.subject import cropped, reshape_view, split_elements
 from morello_layouts.proof.ask import isl_budget
 from morello_layouts.proof.equivalent import are_equivalent
 from morello_layouts.proof.tile_view import tile_view

@@ -15,7 +15,7 @@ from typing import Final
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.fields import frozen
 from morello_layouts.maps import IndexMap
-from morello_layouts.maps.derived import cropped, reshape_view
+from morello_layouts.maps.subject import cropped, reshape_view
 from morello_layouts.recipe import Recipe, known
 from morello_layouts.recipe.digits import AxisDigit, digits_of, fused
 

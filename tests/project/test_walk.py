@@ -67,8 +67,8 @@ def walk_of(call: Callable[[], Any]) -> Walk:
 #: by name the call, the most entries of the door, and the most modules.
 WALKS: dict[str, tuple[Callable[[], Any], int, int]] = {
     "index_map": (lambda: ml.index_map(XLA), 4, 17),
-    "index_map, oneDNN": (lambda: ml.index_map(ONEDNN, (2, 20, 3, 4)), 4, 19),
-    "explain with its text": (lambda: str(ml.explain(XLA)), 7, 59),
+    "index_map, oneDNN": (lambda: ml.index_map(ONEDNN, (2, 20, 3, 4)), 4, 18),
+    "explain with its text": (lambda: str(ml.explain(XLA)), 7, 58),
 }
 
 
