@@ -115,9 +115,14 @@ const keyOf = p => [...p].map(([m, c]) => m + c).sort().join();
 
 function collect(p, m, c) {
   const sum = coefficient(p, m) + c;
-  demand(-MOST_COEFFICIENT < sum && sum < MOST_COEFFICIENT, "a coefficient has more than 150 digits");
   if (sum === 0n) p.delete(m);
   else p.set(m, sum);
+}
+
+/** Return the polynomial p, the result of a sum or product, if its coefficients are in their limits. */
+function limited(p) {
+  for (const c of p.values()) demand(-MOST_COEFFICIENT < c && c < MOST_COEFFICIENT, "a coefficient has more than 150 digits");
+  return p;
 }
 
 /** Return the monomial m without the factors of n, or undefined if n does not divide m. */
@@ -149,7 +154,7 @@ class Arithmetic {
     this.spend(1 + p.size + q.size);
     const sum = new Map(p);
     for (const [m, c] of q) collect(sum, m, times * c);
-    return sum;
+    return limited(sum);
   }
 
   subtract(p, q) { return this.add(p, q, -1n); }
@@ -159,7 +164,7 @@ class Arithmetic {
     demand(p.size * q.size <= MOST_PAIRS, `a product has more than ${MOST_PAIRS} pairs of terms`);
     const product = new Map();
     for (const [m, c] of p) for (const [n, d] of q) collect(product, this.monomial(m + n), c * d);
-    return product;
+    return limited(product);
   }
 
   monomial(letters) {
@@ -395,7 +400,7 @@ class Proof {
   }
 
   text(where, text, values = new Map()) {
-    this.at = `${where}, ${JSON.stringify(text)}`;
+    this.at = `${where}, ${JSON.stringify(text.length > 200 ? `${text.slice(0, 200)} …` : text)}`;
     return read(this.arithmetic, text, name => this.sizes.get(name) ?? values.get(name));
   }
 

@@ -65,6 +65,12 @@ EMPTY = {
     "shape": ["0"], "offset": "9" * 151, "inverse": [], "digits": [],
 }  # fmt: skip
 FULL = {**EMPTY, "shape": ["4"], "offset": "d0", "inverse": ["p"]}
+LARGE = f"({6 * 10**149}*(d0 + d1 + d2))*(d1*d2 + d0*d2 - d0*d1)"
+WIDE = {
+    **{key: value for key, value in EMPTY.items() if key != "inverse"},
+    "claim": "equivalent", "shape": ["9", "9", "9"], "offset": "d0",
+    "others": [f"d0 + 0*({LARGE})"],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -85,6 +91,8 @@ FULL = {**EMPTY, "shape": ["4"], "offset": "d0", "inverse": ["p"]}
         ({**FULL, "inverse": ["(" * 51 + "p" + ")" * 51]}, "refused"),
         ({**FULL, "inverse": ["p%(p-p+4)"]}, "accepted"),
         ({**FULL, "inverse": ["p +" + "9" * 150 + "+ 1 - 1 -" + "9" * 150]}, "refused"),
+        # A coefficient is limited once a product is whole: 6 + 6 is too large, 6 + 6 - 6 is not.
+        (WIDE, "accepted"),
         ({**FULL, "sizes": [{"name": "d", "multiple_of": "01", "least": "1"}]}, "accepted"),
         ({**FULL, "format": "morello-layouts certificate 1"}, "refused"),
         # The formula of a forged certificate would be right if a divisor might be 0.
