@@ -210,7 +210,7 @@ def verify(
     ``is_injective``.
 
     >>> print(verify("bf16[10,200]{1,0:T(8,128)(2,1)}"))
-    verified: simplified formula, reference and inverse agree everywhere. Decided by ISL.
+    verified: simplified formula, reference and inverse agree everywhere. Decided by digits and ISL.
     """
     from morello_layouts import proof
 

@@ -19,15 +19,19 @@ from morello_layouts.limits import ISL_OPERATIONS, PROOF_ELEMENTS, PROOF_FIRST
 from morello_layouts.maps import IndexMap
 from morello_layouts.maps.names import at_text
 from morello_layouts.plain import Displayed
-from morello_layouts.proof import swizzled
 from morello_layouts.proof.ask import SymbolicQuestion, ask_isl, isl_budget
 from morello_layouts.proof.bijective import is_surjective
+from morello_layouts.proof.comparison import (
+    STEPS,
+    has_symbolic_tiles,
+    is_placed_by_steps,
+    is_swizzled,
+    separable,
+)
 from morello_layouts.proof.conditions import SizeSet
 from morello_layouts.proof.difference import decide_by_sizes, negative, surely_negative
-from morello_layouts.proof.formulas import separable
 from morello_layouts.proof.isl import Parameters, Space, Value, first_point, offset_value
 from morello_layouts.proof.library import isl
-from morello_layouts.proof.named_tiles import has_named_tiles
 from morello_layouts.proof.relations import relations_of
 from morello_layouts.proof.verdict import ALL_SIZES, Proof
 from morello_layouts.recipe import Recipe, elements_at, has_inverse, known, offset_of
@@ -181,7 +185,7 @@ def _decide_fits(m: IndexMap, access: Access, *, context: isl.Context) -> Proof:
     limit, touches_padding = access.slots, access.whole and m.size > access.slots
     if prod(m.recipe.shape) == 0 and not touches_padding:
         return Proof(FITS, True, "the array is empty", decider="")
-    if swizzled.is_swizzled(m):
+    if is_swizzled(m):
         return _evaluated_fits(access)
     if not touches_padding and _ends_by(m.recipe, limit):
         return Proof(FITS, True, _ALL_INSIDE, "ranges")
@@ -235,7 +239,7 @@ def _evaluated_fits(access: Access) -> Proof:
     m, limit = access.map, access.slots
     (size,) = known((m.recipe.size,))
     if limit >= size:
-        return Proof(FITS, True, _ALL_INSIDE, swizzled.STEPS)
+        return Proof(FITS, True, _ALL_INSIDE, STEPS)
     if not _is_small(m):
         return Proof(FITS, None, "the whole buffer does not fit, and the array is large")
     outside = np.flatnonzero(access.touched(size)[limit:]) + limit
@@ -252,7 +256,7 @@ def _evaluated_fits(access: Access) -> Proof:
 def _fits_for_sizes(access: Access, context: isl.Context) -> Proof:
     """Decide by the size of the whole buffer: exactly if it is all touched, else a sufficiency."""
     m = access.map
-    if not has_named_tiles(m) and not swizzled.is_placed_by_steps(m):  # these stay inside
+    if not has_symbolic_tiles(m) and not is_placed_by_steps(m):  # these stay inside
         relations = relations_of(m, context)
         if any(not one.outside.is_empty() for one in relations):
             return Proof(FITS, None, "elements may lie outside of the layout's own buffer")

@@ -20,9 +20,9 @@ from morello_layouts.expr.conversions import python_text, size_to_sympy, to_symp
 from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient, is_nonnegative
 from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.proof.ask import AnyMap, isl_budget, names_of, sizes_of
-from morello_layouts.proof.bijective import as_layout
 from morello_layouts.proof.bitcast import Correspondence, free_correspondence, in_parts
 from morello_layouts.proof.certificate_digits import Certificate, certified
+from morello_layouts.proof.comparison import as_layout
 from morello_layouts.proof.equivalent import have_equal_axes
 from morello_layouts.proof.reading import limits_of
 from morello_layouts.recipe import has_inverse, linear_index, physical_coordinates

@@ -3,55 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
+from itertools import product
 from math import gcd, prod
 from typing import Any, ClassVar, Final
 
 from morello_layouts.errors import ShapeError, UnsupportedError
-from morello_layouts.expr import AffineExpr
-from morello_layouts.expr.assumptions import Assumption, meet_all
+from morello_layouts.expr import AffineExpr, coordinate_variables
 from morello_layouts.expr.conversions import public_size
 from morello_layouts.expr.divisors import divisor_of, greatest_number
 from morello_layouts.expr.sizes import Int, common_divisor
 from morello_layouts.fields import frozen
-from morello_layouts.lazy import numpy as np
-from morello_layouts.limits import ISL_OPERATIONS, PROOF_ELEMENTS, PROOF_FIRST
+from morello_layouts.lazy import NotInstalledError, numpy as np
+from morello_layouts.limits import ISL_OPERATIONS, PROOF_COUNTED, PROOF_ELEMENTS, PROOF_FIRST
 from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.maps.places import Unit, address_of, bits_of_unit
 from morello_layouts.plain import Displayed
-from morello_layouts.proof import named_tiles, swizzled
 from morello_layouts.proof.ask import (
     AnyMap,
     SymbolicQuestion,
     ask_isl,
-    counted_without_isl,
     isl_budget,
     names_of,
+    offsets_by_columns,
     sizes_of,
 )
-from morello_layouts.proof.conditions import SizeSet
-from morello_layouts.proof.difference import Difference, OffsetDifference, sizes_of_equality
-from morello_layouts.proof.formulas import about_formulas, increment_difference, increments_between
-from morello_layouts.proof.isl import (
-    Space,
-    Value,
-    axis_values,
-    differ,
-    first_point,
-    offset_value,
-    value_of_form,
+from morello_layouts.proof.comparison import (
+    BITS,
+    STEPS,
+    compare,
+    first_positions,
+    judge_formulas_too,
 )
+from morello_layouts.proof.isl import Space, differ, first_point, value_of_form
 from morello_layouts.proof.library import isl
-from morello_layouts.proof.relations import parameters_of
+from morello_layouts.proof.separable import Separable
 from morello_layouts.proof.verdict import ALL_SIZES, Proof
-from morello_layouts.recipe import Recipe, elements_at, known, offset_of
+from morello_layouts.recipe import (
+    Recipe,
+    coordinates_at,
+    elements_at,
+    known,
+    physical_coordinates,
+)
 
 EQUAL: Final = "equal"
 EQUIVALENT: Final = "equivalent"
 
 
-@about_formulas
+@judge_formulas_too
 def are_equivalent(a: AnyMap, b: AnyMap, *, budget: int | None = None) -> Proof:
     """Decide whether two maps over one shape give each coordinate the same offset.
 
@@ -64,7 +64,7 @@ def are_equivalent(a: AnyMap, b: AnyMap, *, budget: int | None = None) -> Proof:
     return SymbolicQuestion(EQUIVALENT, (a, b), _same_places, _places).sample(answer)
 
 
-@about_formulas
+@judge_formulas_too
 def have_equal_offsets(a: AnyMap, b: AnyMap, *, budget: int | None = None) -> Proof:
     """Decide whether two maps give each coordinate the same offset, whatever axes are named."""
     answer = _decided(a, b, budget=budget)
@@ -75,8 +75,28 @@ def have_equal_offsets(a: AnyMap, b: AnyMap, *, budget: int | None = None) -> Pr
 
 
 @ask_isl(EQUIVALENT)
-@counted_without_isl
 def _decided(a: AnyMap, b: AnyMap, *, context: isl.Context) -> Proof:
+    try:
+        return _equal(a, b, context)
+    except NotInstalledError as error:
+        return _without_libraries(a, b, error)
+
+
+def _without_libraries(a: AnyMap, b: AnyMap, missing: NotInstalledError) -> Proof:
+    """Decide where ISL or NumPy is not installed: at each element, if they are few."""
+    reason, shape = "every coordinate has the same offset", sizes_of(a)
+    if names_of(a, b) or prod(known(shape)) > PROOF_COUNTED:
+        raise missing
+    places = list(product(*map(range, known(shape))))
+    offsets = (offsets_by_columns(m, places) for m in (a, b))
+    for at, one, other in zip(places, *offsets, strict=True):
+        if one != other:
+            wrong = f"{at} has offsets {one} and {other}"
+            return Proof(EQUIVALENT, False, wrong, "counting", counterexample=at)
+    return Proof(EQUIVALENT, True, reason, "counting")
+
+
+def _equal(a: AnyMap, b: AnyMap, context: isl.Context) -> Proof:
     if sizes_of(a) != sizes_of(b):
         raise ShapeError(
             f"shapes to compare: expected the same, got {a.shape} and {b.shape}",
@@ -88,34 +108,39 @@ def _decided(a: AnyMap, b: AnyMap, *, context: isl.Context) -> Proof:
         spans = f"; the buffers have {a.size} and {b.size} slots"
     if prod(sizes_of(a)) == 0:
         return Proof(EQUIVALENT, True, f"the arrays are empty{spans}", decider="")
-    if any(named_tiles.has_named_tiles(m) for m in (a, b)):
-        return named_tiles.are_equivalent(EQUIVALENT, a, b)
-    if any(map(swizzled.is_swizzled, (a, b))):
-        return swizzled.are_equivalent(EQUIVALENT, a, b)
+    condition = ALL_SIZES if names_of(a, b) else None
     reason = f"every coordinate has the same offset{spans}"
-    if isinstance(a, IndexMap) and isinstance(b, IndexMap) and a.recipe == b.recipe:
-        condition = ALL_SIZES if names_of(a, b) else None
-        return Proof(EQUIVALENT, True, reason, "", condition=condition)
-    if not names_of(a, b):
-        first, decider = None, "evaluation"
-        if isinstance(a, IndexMap) and isinstance(b, IndexMap):
-            first = first_unequal(a, b)
-        if first is None:
-            at, decider = _difference(a, b, context).concrete, "ISL"
-            if at.is_empty():
-                return Proof(EQUIVALENT, True, reason)
-            first = first_point(at)
-        one, other = _values_at((a, b), first)
-        reason = f"{first} has offsets {one} and {other}{spans}"
-        return Proof(EQUIVALENT, False, reason, decider, counterexample=first)
-    difference = _symbolic_difference(a, b, context)
-    equal, undecided = sizes_of_equality(difference)
-    proved = SizeSet(equal, difference.space)
+    if isinstance(a, IndexMap) and isinstance(b, IndexMap):
+        if a.recipe == b.recipe:
+            return Proof(EQUIVALENT, True, reason, "", condition=condition)
+        if max(a.recipe.replicas, b.recipe.replicas) > 1:
+            return _have_equal_places(a, b, spans)
+    several = any(isinstance(m, AffineMap) and len(m.given) > 1 for m in (a, b))
+    found = compare([a, b], _sources(a, several), _sources(b, several), context)
+    if found.equal:
+        return Proof(EQUIVALENT, True, reason, found.decider, condition=condition)
+    if found.at is not None:
+        one, other = _values_at((a, b), found.at)
+        reason = f"{found.at} has offsets {one} and {other}{spans}"
+        return Proof(EQUIVALENT, False, reason, found.decider, counterexample=found.at)
+    if found.sizes is None:
+        return Proof(EQUIVALENT, None, found.why)
+    proved, undecided = found.sizes
     if not undecided.is_empty() and proved.is_never and undecided.is_equal(proved.space.sizes):
         reason = "too many kinds of sizes, or a difference whose sign varies"
         return Proof(EQUIVALENT, None, reason)
     question = SymbolicQuestion(EQUIVALENT, (a, b), _decided, _effect)
-    return question.answer(proved, reason, undecided)
+    return replace(question.answer(proved, reason, undecided), decider=found.decider)
+
+
+def _sources(m: AnyMap, several: bool) -> Any:
+    """Return what is compared: a recipe, or formulas; of several the physical coordinates."""
+    if isinstance(m, IndexMap):
+        if not several:
+            return m.recipe
+        zero = AffineExpr((), 0)
+        return tuple(physical_coordinates(m.recipe, coordinate_variables(m.recipe.shape), zero))
+    return m.given if several else m.given[0]
 
 
 def _same_places(a: AnyMap, b: AnyMap) -> Proof:
@@ -147,6 +172,49 @@ def are_equal(a: AffineExpr, b: AffineExpr, *, context: isl.Context) -> Proof:
     return Proof(EQUAL, False, reason, counterexample=values)
 
 
+def _have_equal_places(a: IndexMap, b: IndexMap, spans: str) -> Proof:
+    """Decide whether two replicated layouts have the same element in every slot."""
+    counts = [m.recipe.replicas for m in (a, b)]
+    if counts[0] != counts[1]:
+        reason = f"each element is on {counts[0]} and {counts[1]} places{spans}"
+        return Proof(EQUIVALENT, False, reason, STEPS, counterexample=(0,) * len(sizes_of(a)))
+    reason = f"every element has the same places{spans}"
+    try:
+        if a.size == b.size and _elements(a.recipe) == _elements(b.recipe):
+            condition = ALL_SIZES if names_of(a, b) else None
+            return Proof(EQUIVALENT, True, reason, BITS, condition=condition)
+    except UnsupportedError as error:
+        if names_of(a, b):
+            return Proof(EQUIVALENT, None, f"{error.what}: {error.why}")
+    if names_of(a, b):
+        return Proof(EQUIVALENT, None, "could not compare the XOR bits symbolically")
+    sizes = known((a.recipe.size, b.recipe.size))
+    for slots in first_positions(min(sizes)):
+        (at, here), (other, there) = (elements_at(m.recipe, slots) for m in (a, b))
+        wrong = here != there
+        for x, y in zip(at, other, strict=True):
+            wrong = wrong | (here & there & (x != y))
+        if wrong.any():
+            k = int(wrong.argmax())
+            found = tuple(int(x[k]) for x in (at if here[k] else other))
+            reason = f"slot {slots[k]} holds other elements, such as {found}{spans}"
+            return Proof(EQUIVALENT, False, reason, "evaluation", counterexample=found)
+    if min(sizes) <= PROOF_FIRST:  # all places are there: none is left for the longer buffer
+        return Proof(EQUIVALENT, True, reason, "enumeration")
+    return Proof(
+        EQUIVALENT,
+        None,
+        "too many slots to look at, and could not compare the XOR bits symbolically",
+    )
+
+
+def _elements(recipe: Recipe) -> Any:
+    """Return what each slot holds, its coordinate and the limits, in a normal form."""
+    p = Separable.coordinates((recipe.size,))[0]
+    at, limits = coordinates_at(recipe, p)
+    return [(p * 0 + x).key for x in at], {((p * 0 + x).key, n) for x, n in limits}
+
+
 def _values_at(maps: Sequence[AnyMap], coordinate: tuple[int, ...]) -> list[Any]:
     """Return what each map gives at a coordinate, in the terms in which they are compared."""
     several = any(isinstance(m, AffineMap) and len(m.given) > 1 for m in maps)
@@ -156,96 +224,6 @@ def _values_at(maps: Sequence[AnyMap], coordinate: tuple[int, ...]) -> list[Any]
         else m(*coordinate)
         for m in maps
     ]
-
-
-def _symbolic_difference(a: AnyMap, b: AnyMap, context: isl.Context) -> Difference:
-    """Return the difference by increments, or by ISL if they do not say it."""
-    try:
-        several = any(isinstance(m, AffineMap) and len(m.given) > 1 for m in (a, b))
-        if several:
-            return _difference(a, b, context)
-        one, other = (m.recipe if isinstance(m, IndexMap) else m.given[0] for m in (a, b))
-        return increment_difference([a, b], one, other, context)
-    except UnsupportedError:
-        return _difference(a, b, context)
-
-
-def _difference(a: AnyMap, b: AnyMap, context: isl.Context) -> OffsetDifference:
-    assumptions = meet_all((*a.assumptions, *b.assumptions))
-    if isinstance(a, AffineMap) or isinstance(b, AffineMap):
-        return _difference_of_values(a, b, assumptions, context)
-    recipes = [a.recipe, b.recipe]
-    space = Space.of(a.recipe.shape, context, parameters_of(recipes, assumptions))
-    if recipes[0].offset != recipes[1].offset:
-        one, other = (offset_value(r, space) for r in recipes)
-        return OffsetDifference((one - other,), space)
-    values = [list(zip(axis_values(r, space), r.physical_shape, strict=True)) for r in recipes]
-    return OffsetDifference.of(values[0], values[1], space)
-
-
-def _difference_of_values(
-    a: AnyMap, b: AnyMap, assumptions: Sequence[Assumption], context: isl.Context
-) -> OffsetDifference:
-    """Return the differences of two maps, of which at least one has no recipe."""
-    recipes = [m.recipe for m in (a, b) if isinstance(m, IndexMap)]
-    shape = sizes_of(a)
-    space = Space.of(shape, context, parameters_of([*recipes, Recipe(shape)], assumptions))
-    several = any(isinstance(m, AffineMap) and len(m.given) > 1 for m in (a, b))
-    one, other = (_values(m, space, several) for m in (a, b))
-    if len(one) != len(other):
-        raise ShapeError(
-            f"formulas of two maps: expected equally many, got {len(one)} and {len(other)}",
-            "several formulas are compared one by one, or with physical coordinates",
-            "give equally many formulas",
-        )
-    return OffsetDifference(tuple(x - y for x, y in zip(one, other, strict=True)), space)
-
-
-def _values(m: AnyMap, space: Space, several: bool) -> list[Value]:
-    if isinstance(m, AffineMap):
-        return [value_of_form(form, space) for form in m.given]
-    return axis_values(m.recipe, space) if several else [offset_value(m.recipe, space)]
-
-
-_FIRST_CHUNK = 1 << 10  # elements compared at once; each next chunk is four times as long
-
-
-def first_unequal(a: IndexMap, b: IndexMap) -> tuple[int, ...] | None:
-    """Return the first coordinate at which two layouts of one array have different offsets.
-
-    Sums of functions of one coordinate each are compared by their increments, others element by
-    element from the first on. None says nothing: the layouts may be equal, or differ later.
-    """
-    sizes = known(a.recipe.shape)
-    if _has_large_offsets(a.recipe, b.recipe):
-        return None
-    with suppress(UnsupportedError):
-        changes = increments_between(a, a.recipe, b.recipe)
-        if not changes:
-            return None
-        first = changes[0]
-        return tuple(first.at if dim == first.dim else 0 for dim in range(len(sizes)))
-    return _scanned(a.recipe, b.recipe, sizes)
-
-
-def _scanned(one: Recipe, other: Recipe, sizes: Sequence[int]) -> tuple[int, ...] | None:
-    end = min(prod(sizes), PROOF_FIRST)
-    start, length = 0, _FIRST_CHUNK
-    while start < end:
-        positions = np.arange(start, min(start + length, end))
-        at = np.unravel_index(positions, tuple(sizes))
-        zero = np.zeros_like(positions)
-        wrong = offset_of(one, at, zero) != offset_of(other, at, zero)
-        if wrong.any():
-            k = int(wrong.argmax())
-            return tuple(int(x[k]) for x in at)
-        start, length = start + length, 4 * length
-    return None
-
-
-def _has_large_offsets(*recipes: Recipe) -> bool:
-    """Return whether an offset may not fit 62 bits."""
-    return any(max(known((r.size, *r.shape))) >= 1 << 62 for r in recipes)
 
 
 def with_places(answer: Proof, a: AnyMap, b: AnyMap) -> Proof:

@@ -140,8 +140,19 @@ class NamedExpr:
         return {**inside, **own}
 
 
+@frozen
+class AtOffset:
+    """A formula of the offset ``p``, such as an inverse's, at the offset of each element."""
+
+    formula: Any  #: the formula.
+    offset: Any  #: the offset: a recipe, or a formula of the coordinates.
+
+
 def read(source: Any, reading: Reading) -> Any:
     """Return the value of a number, a form or a SymPy expression, or the offset by a recipe."""
+    if isinstance(source, AtOffset):
+        p = read(source.offset, reading)
+        return read(source.formula, replace(reading, names={**reading.names, "p": p}))
     if isinstance(source, NamedExpr):
         return replace(reading, names=source.values(reading.names)).expr(source.expr)
     if hasattr(source, "steps"):

@@ -1,28 +1,42 @@
-"""Decide whether a map's recipe agrees with its SymPy formulas and inverse."""
+"""Decide whether a map's recipe agrees with its formulas and its inverse."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import operator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from itertools import islice, product
 from math import prod
 from typing import Any, Final, TypeAlias
 
 from morello_layouts.errors import ShapeError, UnsupportedError
-from morello_layouts.expr import AffineExpr, Var, variable
+from morello_layouts.expr import AffineExpr, Var, canonicalize, variable
 from morello_layouts.expr.conversions import size_to_sympy, symbol
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.expr.substitution import substitute
-from morello_layouts.limits import CERTIFICATE_AXES, PROOF_SAMPLES, VERIFY_POINTS
+from morello_layouts.lazy import numpy as np
+from morello_layouts.limits import CERTIFICATE_AXES, PROOF_FIRST, PROOF_SAMPLES, VERIFY_POINTS
 from morello_layouts.maps import IndexMap
-from morello_layouts.proof import named_tiles, swizzled
 from morello_layouts.proof.ask import ask_isl, names_of, small_sizes
 from morello_layouts.proof.certificate import certificate_of_map
+from morello_layouts.proof.comparison import (
+    BITS,
+    SIMPLIFIER,
+    Comparison,
+    at_offsets,
+    compare,
+    first_positions,
+    has_symbolic_tiles,
+    has_xors,
+    is_placed_by_steps,
+    is_swizzled,
+    is_undone,
+    simplified,
+)
 from morello_layouts.proof.conditions import first_sizes
 from morello_layouts.proof.difference import OffsetDifference, sizes_of_equality
-from morello_layouts.proof.formulas import increment_difference
 from morello_layouts.proof.isl import (
     MixedRadix,
     NotAffineError,
@@ -30,7 +44,6 @@ from morello_layouts.proof.isl import (
     Value,
     at_least,
     first_point,
-    offset_value,
     union,
 )
 from morello_layouts.proof.library import isl
@@ -41,11 +54,21 @@ from morello_layouts.proof.reading import (
     padding_of,
     read,
     references_of,
+    size_of,
 )
-from morello_layouts.proof.relations import RecipeRelation, parameters_of, relations_of
+from morello_layouts.proof.relations import RecipeRelation, relations_of
 from morello_layouts.proof.second_opinion import first_disagreement, is_padding, value_of
-from morello_layouts.proof.verdict import Proof, sizes_text
-from morello_layouts.recipe import Recipe, has_inverse, known, linear_index, offset_of
+from morello_layouts.proof.separable import Separable
+from morello_layouts.proof.verdict import ALL_SIZES, Proof, sizes_text
+from morello_layouts.recipe import (
+    Recipe,
+    coordinates_at,
+    elements_at,
+    has_inverse,
+    known,
+    linear_index,
+    offset_of,
+)
 from morello_layouts.recipe.views import with_replicas_as_dims, without_xors
 
 Readable: TypeAlias = Value | MixedRadix
@@ -92,7 +115,7 @@ def _verify(m: IndexMap, budget: int | None) -> Proof:
         reason, at = wrong
         answer = replace(answer, holds=False, reason=reason, counterexample=at)
         return replace(answer, decider="the document")
-    if answer.holds and answer.decider != named_tiles.DECIDER:
+    if answer.holds and answer.decider != SIMPLIFIER:
         return answer
     found = _refuted_at_small_sizes(m, VERIFY_POINTS // 8 if answer.holds else VERIFY_POINTS)
     if answer.holds is None and found is None and budget is None:
@@ -113,29 +136,124 @@ def _certified(m: IndexMap) -> Proof | None:
 
 @ask_isl(VERIFIED)
 def _agreement(m: IndexMap, *, context: isl.Context) -> Proof:
-    """Decide by ISL whether the formulas and the inverse agree with the recipe."""
-    if named_tiles.has_named_tiles(m):
-        return named_tiles.is_verified(VERIFIED, m)
-    has = "inverse" if has_inverse(m.recipe) else "recipe"
-    reason = f"simplified formula, reference and {has} agree everywhere"
-    if swizzled.is_swizzled(m):
-        answer = swizzled.verified(VERIFIED, m, reason)
-        if answer.holds is None and not swizzled.has_xors(m):
-            return next(_faults(m, context), Proof(VERIFIED, True, reason))
-        if not answer.holds or not swizzled.is_placed_by_steps(m):
-            return answer
-        plain = replace(m, recipe=without_xors(with_replicas_as_dims(m.recipe)))
-        proved = replace(answer, decider=f"{answer.decider}, and ISL")
-        return next(_backward_faults(*relations_of(plain, context)), proved)
-    return next(_faults(m, context), Proof(VERIFIED, True, reason))
-
-
-def _faults(m: IndexMap, context: isl.Context) -> Iterator[Proof]:
-    """Yield a proof for each part that differs from the recipe, or may differ."""
+    """Decide whether the formulas and the inverse agree with the recipe."""
+    deciders = []
     for name, formula in (*formulas_of(m), *references_of(m)):
-        yield from _formula_faults(m, name, formula, context)
-    if prod(m.recipe.shape) == 0 or not has_inverse(m.recipe):
-        return
+        found = compare([m], m.recipe, formula, context)
+        if not found.equal:
+            return _wrong_formula(m, name, found)
+        deciders.append(found.decider)
+    has = "inverse" if has_inverse(m.recipe) else "recipe"
+    proved = Proof(VERIFIED, True, f"simplified formula, reference and {has} agree everywhere")
+    if not has_inverse(m.recipe) or prod(m.recipe.shape) == 0:
+        return replace(proved, decider=_joined(deciders))
+    if has_symbolic_tiles(m):
+        if is_undone(m, inverse_of(m), context) and not _may_be_padding(m):
+            return replace(proved, decider=SIMPLIFIER, condition=ALL_SIZES)
+        reason = "the simplifier does not see that the inverse gives coordinates back"
+        return Proof(VERIFIED, None, reason)
+    if is_swizzled(m):
+        answer = _inverse_by_bits(m, proved, context)
+        if answer.holds and is_placed_by_steps(m):
+            plain = replace(m, recipe=without_xors(with_replicas_as_dims(m.recipe)))
+            proved = replace(answer, decider=_joined([*deciders, answer.decider, "ISL"]))
+            return next(_backward_faults(*relations_of(plain, context)), proved)
+        if answer.holds is not None or has_xors(m):
+            return answer
+    proved = replace(proved, decider=_joined([*deciders, "ISL"]))
+    return next(_inverse_faults(m, context), proved)
+
+
+def _joined(deciders: Iterable[str]) -> str:
+    """Return who decided, each once."""
+    each = [*dict.fromkeys(deciders)]
+    each = [x for x in each if not any(x != other and x in other for other in each)]
+    return (", and " if any(" and " in x for x in each) else " and ").join(each)
+
+
+def _wrong_formula(m: IndexMap, name: str, found: Comparison) -> Proof:
+    """Return the proof for a formula that differs from the recipe, or may differ."""
+    if found.at is not None:
+        reason = f"{name} differs from the recipe at {found.at}"
+        return Proof(VERIFIED, False, reason, found.decider, counterexample=found.at)
+    if found.sizes is None:
+        return Proof(VERIFIED, None, f"{name} was not compared: {found.why}")
+    failing, space = found.unequal_sizes, found.sizes[0].space
+    sizes = None if failing is None else first_sizes(failing, space, names_of(m))
+    if sizes is not None:
+        for wrong in _wrong_values(m, m.recipe.at(sizes), sizes):
+            return _refuted(sizes, wrong, found.decider)
+    return Proof(VERIFIED, None, f"{name} may differ from the recipe at some sizes")
+
+
+def _may_be_padding(m: IndexMap) -> bool:
+    """Return whether the condition for padding may hold at the offset of an element."""
+    limits = [at_offsets(m, pair) for pair in padding_of(m)]
+    rooms = (canonicalize(simplified(n, m) - 1 - simplified(x, m)).interval.lo for x, n in limits)
+    return any(room is None or not is_nonnegative(room) for room in rooms)
+
+
+def _inverse_by_bits(m: IndexMap, proved: Proof, context: isl.Context) -> Proof:
+    """Decide whether the inverse undoes the recipe, by its bits or by evaluation at all slots.
+
+    It does if it takes each offset to the element's coordinates, and calls padding what the
+    recipe's own inverse does; whether that one is right is asked elsewhere.
+    """
+    with suppress(UnsupportedError):  # what cannot be read is evaluated
+        if is_undone(m, inverse_of(m), context) and _has_same_padding(m):
+            return replace(proved, decider=BITS)
+    if names_of(m) or max(known((prod(m.recipe.shape), m.recipe.size))) > PROOF_FIRST:
+        reason = "the inverse was not seen to undo the recipe bit by bit"
+        return Proof(VERIFIED, None, reason)
+    slot = _first_wrong_slot(m)
+    if slot is not None:
+        wrong = f"the inverse differs from the recipe at slot {slot}"
+        return Proof(VERIFIED, False, wrong, "evaluation", counterexample=slot)
+    return replace(proved, decider=f"{BITS}, and enumeration")
+
+
+def _first_wrong_slot(m: IndexMap) -> int | None:
+    """Return the first slot at which the inverse is wrong, by evaluation at all of them."""
+    expanded = with_replicas_as_dims(m.recipe)
+    for slots in first_positions(known((m.recipe.size,))[0]):
+        at, there = elements_at(expanded, slots)
+        reading = Reading({"p": slots}, lambda n: n)
+        claimed = [read(x, reading) >= int(n) for x, n in padding_of(m)]
+        wrong = there == reduce(operator.or_, claimed, np.asarray(False))
+        for formula, x in zip(inverse_of(m), at, strict=False):
+            wrong = wrong | (there & (read(formula, reading) != x))
+        inside = [np.where(there, x, 0) for x in at]
+        wrong = wrong | (there & (offset_of(expanded, inside, 0) != slots))
+        if wrong.any():
+            return int(slots[wrong.argmax()])
+    return None
+
+
+def _has_same_padding(m: IndexMap) -> bool:
+    """Return whether the inverse calls the same slots padding as the recipe read backwards."""
+    p = Separable.coordinates((m.recipe.size,))[0]
+    _, limits = coordinates_at(m.recipe, p)
+    _, forms = coordinates_at(m.recipe, variable("p", 0, m.recipe.size - 1))
+    stated = [(x, n if isinstance(n, int | SizeExpr) else size_of(n)) for x, n in padding_of(m)]
+    claimed = [((_read_at(m, p, x) + p * 0).key, n) for x, n in stated]
+    left = list(claimed)
+    for (x, n), (form, _) in zip(limits, forms, strict=True):
+        key, highest = (x + p * 0).key, canonicalize(form).interval.hi
+        same = [(other, least) for other, least in claimed if other == key]
+        left = [one for one in left if one != (key, n)]
+        is_implied = any(is_nonnegative(n - least) for _, least in same)
+        if not is_implied and (highest is None or not is_nonnegative(n - 1 - highest)):
+            return False
+    return not left
+
+
+def _read_at(m: IndexMap, p: Separable, expr: Any) -> Any:
+    """Return the value of a formula of the offset, at an offset."""
+    return read(expr, Reading({"p": p}, lambda n: p * 0 + n, m.assumptions))
+
+
+def _inverse_faults(m: IndexMap, context: isl.Context) -> Iterator[Proof]:
+    """Yield a proof for each part of the inverse that differs from the recipe, or may differ."""
     piece, *others = relations_of(m, context, most=None)
     if others:
         raise NotAffineError(
@@ -155,25 +273,6 @@ def _backward_faults(*pieces: RecipeRelation) -> Iterator[Proof]:
     for piece in pieces:
         if piece.collisions is not None or not piece.outside.is_empty() or piece.inverse_is_wrong:
             yield Proof(VERIFIED, False, "the recipe read backwards is not its inverse")
-
-
-def _formula_faults(m: IndexMap, name: str, formula: Any, context: isl.Context) -> Iterator[Proof]:
-    """Check that a formula gives the recipe's offsets."""
-    if m.recipe.names:
-        with suppress(UnsupportedError):
-            difference = increment_difference([m], m.recipe, formula, context)
-            equal, left = sizes_of_equality(difference)
-            sizes = difference.space.sizes
-            if sizes.is_subset(equal):
-                return
-            failing = sizes.subtract(equal).subtract(left)
-            found = first_sizes(failing, difference.space, names_of(m))
-            if found is not None:
-                for wrong in islice(_wrong_values(m, m.recipe.at(found), found), 1):
-                    yield _refuted(found, wrong, "ISL")
-    space = Space.of(m.recipe.shape, context, parameters_of([m.recipe], m.assumptions))
-    offset = offset_value(m.recipe, space)
-    yield from _unequal(name, value_of_formula(formula, space) - offset, "")
 
 
 def _unequal(name: str, difference: Value, where: str) -> Iterator[Proof]:

@@ -68,13 +68,13 @@ FAULTS: dict[str, list[tuple[Spoil, str, str, Any]]] = {
         (
             lambda m: with_parts(m, expr=m.expr + sympy.floor(d0 / 2)),
             "the SymPy expression differs from the recipe at (2, 0)",
-            "ISL",
+            "evaluation",
             (2, 0),
         ),
         (
             lambda m: with_parts(m, reference=m.reference + sympy.floor(d1 / 4)),
             "the reference formula differs from the recipe at (0, 4)",
-            "ISL",
+            "evaluation",
             (0, 4),
         ),
         (
@@ -130,7 +130,7 @@ FAULTS: dict[str, list[tuple[Spoil, str, str, Any]]] = {
         (
             lambda m: with_parts(m, expr=m.expr + M - 1),
             "if M = 2, N = 1, the SymPy expression differs from the recipe at (0, 0)",
-            "ISL",
+            "digits and ISL",
             {"M": 2, "N": 1},
         ),
         (
@@ -175,7 +175,10 @@ def test_what_differs_is_named(layout: str) -> None:
         assert (answer.decider, answer.counterexample) == (decider, at)
 
 
-@each_row(("layout", "decider"), [(TILED, "ISL"), (SYMBOLIC, "ISL"), (OPEN, "a certificate")])
+@each_row(
+    ("layout", "decider"),
+    [(TILED, "digits and ISL"), (SYMBOLIC, "digits and ISL"), (OPEN, "a certificate")],
+)
 def test_what_agrees_is_verified(layout: str, decider: str) -> None:
     answer = ml.verify(map_of(layout))
     assert (answer.claim, answer.holds, answer.reason) == ("verified", True, AGREE)
