@@ -386,7 +386,8 @@ def occupied(recipe: Recipe) -> Int:
     if isinstance(step, Scatter) and has_inverse(rest):  # along a stride of 0 elements share slots
         used = {var.name for form in step.forms for var in form.variables()}
         kept = tuple(n if f"d{k}" in used else 1 for k, n in enumerate(shape))
-        if has_inverse(recipe_of_coordinates(kept, step.forms, step.sizes)):
+        found = recipe_of_coordinates(kept, step.forms, step.sizes)
+        if has_inverse(found) and not found.requires:  # a pitch may be shorter than a row
             return prod(kept)
     return int((elements_by_slot(recipe)[1] > 0).sum())
 

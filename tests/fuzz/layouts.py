@@ -67,6 +67,8 @@ class Drawn(NamedTuple):
 def assumed(random: Random, *layouts: Drawn) -> list[Drawn]:
     """Return layouts under an assumption about one of their names; it may fix the size."""
     names = [n for n in layouts[0].shape if isinstance(n, str)]
+    if not names:  # only a pitch or a tile has a name
+        return [*layouts]
     name, n = random.choice(names), random.choice((2, 3, 4, 8))
     text = random.choice(
         (f"{name} % {n} == 0", f"{name} <= {n}", f"{name} >= {n}", f"{name} == {n}")
