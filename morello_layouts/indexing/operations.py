@@ -76,11 +76,16 @@ class Call:
         """The number of operands."""
         return len(self.instruction.operand_names)
 
+    @cached_property
+    def operands(self) -> tuple[HloInstruction | str, ...]:
+        """The instruction's operands, which it looks up anew at each question."""
+        return self.instruction.operands
+
     def operand(self, k: int) -> XlaShape:
         """Return the type of an operand."""
         found: object = None
         if k < self.count:
-            operand = self.instruction.operands[k]
+            operand = self.operands[k]
             shapes = self.instruction.operand_shapes
             if not isinstance(operand, str):
                 found = operand.shape
@@ -448,7 +453,7 @@ def _starts(call: Call, first: int, rooms: Sequence[int]) -> tuple[list[Expr], l
     runtimes: list[Variable] = []
     for room, operand, name in zip(
         rooms,
-        call.instruction.operands[first:],
+        call.operands[first:],
         call.instruction.operand_names[first:],
         strict=True,
     ):

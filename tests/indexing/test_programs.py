@@ -9,6 +9,7 @@ import pytest
 
 import morello_layouts as ml
 from morello_layouts.errors import LayoutError, UnsupportedError
+from morello_layouts.hlo import HloInstruction
 from morello_layouts.indexing import IndexingMap
 from morello_layouts.indexing.programs import OperandRead, instruction_indexing
 from morello_layouts.notations.xla.shape import XlaTuple
@@ -340,3 +341,11 @@ def test_an_opcode_without_a_rule_is_refused_for_that() -> None:
     assert (
         caught.value.why == "there is no rule for this opcode here; XLA's own analysis may have one"
     )
+
+
+def test_operands_are_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    of, asked = HloInstruction.operands.fget, []
+    monkeypatch.setattr(HloInstruction, "operands", property(lambda i: asked.append(i) or of(i)))
+    text = f"%x = f32[4] parameter(0)\nROOT %a = f32[4] add({', '.join(['%x'] * 99)})"
+    assert len(ml.indexing_map(ml.read_hlo(text), "a").reads) == 99
+    assert len(asked) < 9
