@@ -202,7 +202,7 @@ def from_sympy(
             buffer, and ``"sizes"``, names of sizes that the shape lacks, such as the pitch of rows;
             in a text, a factor of a coordinate is one anyway. A pitch of its own is taken for large
             enough that rows lie apart. A shape alone is a domain too, and so are sizes by name:
-            ``{"i": 6, "j": 8}``.
+            ``{"i": 6, "j": 8}``, alone or as ``"shape"``.
         expr: the offset, as SymPy, as text, or as a Python function of the coordinates, which is
             called with symbols; several expressions make a map to coordinates.
 
@@ -265,10 +265,13 @@ def _domain(domain: Any) -> tuple[list[str], Sizes, Any, set[str]]:
             raise _no_shape(domain)
         given = sizes_of(tuple(domain.values()))
         return [str(name) for name in domain], given, None, set()
+    shape, named = domain["shape"], domain.get("names", ())
+    if isinstance(shape, Mapping) and not named:  # sizes by name here too
+        shape, named = tuple(shape.values()), tuple(shape)
     if set(domain) - _KEYS:
         raise _no_shape(domain)
-    given = sizes_of(domain["shape"])
-    named, others = domain.get("names", ()), domain.get("sizes", ())
+    given = sizes_of(shape)
+    others = domain.get("sizes", ())
     others = (others,) if isinstance(others, str) else others
     if isinstance(named, str) or not all(isinstance(x, Iterable) for x in (named, others)):
         raise _no_shape(domain)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
@@ -60,6 +60,12 @@ def sizes_of(shape: Shape) -> Sizes:
     """Return the sizes of a shape as numbers and polynomials in names; text may hold several."""
     if isinstance(shape, str) and _SEVERAL.search(shape):
         shape = notations.parse_shape(shape)
+    if isinstance(shape, Mapping | AbstractSet):
+        raise ShapeError(
+            f"the shape: expected sizes in their order, got {shown(shape)}",
+            "keys are not sizes, and a set has no order",
+            "give for example shape=(6, 8)",
+        )
     given: tuple[Any, ...] = (
         tuple(shape) if isinstance(shape, Iterable) and not isinstance(shape, str) else (shape,)
     )

@@ -44,6 +44,11 @@ def test_ways_to_give_the_shape(domain: Any) -> None:
     assert str(mine) == "(d0, d1) -> 24*(d1//4) + 4*d0 + d1%4"
 
 
+def test_sizes_by_name_beside_other_keys() -> None:
+    mine = ml.from_sympy({"shape": {"i": 4, "j": 3}, "size": 20}, "5*i + j")
+    assert (mine.shape, mine.names, ml.index_map(mine).size) == ((4, 3), ("i", "j"), 20)
+
+
 def test_sympy_in_and_out() -> None:
     i, j = sympy.symbols("i j", integer=True, nonnegative=True)
     mine = ml.from_sympy({i: 6, j: 8}, 24 * sympy.floor(j / 4) + 4 * i + sympy.Mod(j, 4))
@@ -119,6 +124,8 @@ def inverse_over_d0(m: ml.IndexMap) -> list[sympy.Expr]:
     [
         ({}, "d0", ml.ShapeError, "expected a shape, got {}"),
         ({"shape": (3,), "sides": 4}, "d0", ml.ShapeError, "expected a shape, got"),
+        ({"shape": {"i": 4}, "names": ("k",)}, "i", ml.ShapeError, "sizes in their order, got"),
+        ({"shape": {6, 8}}, "d0", ml.ShapeError, "expected sizes in their order, got"),
         ({"shape": (3,), "names": ("i", "j")}, "i", ml.ShapeError, "expected 1 name, got 2"),
         (
             {"shape": (3, 3), "names": ("i", "i")},

@@ -254,9 +254,10 @@ class CuteLayout(Layout):
                 "CuTe gives negative sizes to inverses of negative strides",
                 "write sizes from 0",
             )
-        if tuple(shape) != sizes:
+        if len(shape) != len(sizes) or not all(map(_is_size, shape, sizes)):
             raise ShapeError(
-                f"{self}: expected the shape {sizes}, got ({', '.join(map(str, shape))})",
+                f"{self}: expected the shape ({', '.join(map(str, sizes))}), "
+                f"got ({', '.join(map(str, shape))})",
                 "each mode of a CuTe layout is one dimension, of the product of its sizes",
                 "leave the shape out",
             )
@@ -269,6 +270,13 @@ class CuteLayout(Layout):
 
     def __str__(self) -> str:
         return f"{integers.text(self.shape)}:{integers.text(self.stride)}"
+
+
+def _is_size(given: Int, own: Int) -> bool:
+    """Return whether a size is a mode's own: as it is, or as an assumption made it."""
+    if isinstance(own, SizeExpr):  # 8·(N/8) prints as N; a name that is fixed is a number
+        return isinstance(given, int) or str(given) == str(own)
+    return given == own
 
 
 def _number(value: Any) -> Any:

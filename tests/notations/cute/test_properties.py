@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 from collections.abc import Iterable
 from itertools import product
 from typing import Any
@@ -125,6 +126,23 @@ def test_left_over(layout: str, tiler: Any, wanted: tuple[int | None, ...]) -> N
 def test_static_and_dynamic_layouts_differ() -> None:
     assert CuteLayout(4, 1) != CuteLayout(Static(4), Static(1))
     assert len({CuteLayout(4, 1), CuteLayout(4, 1), CuteLayout(Static(4), 1)}) == 2
+
+
+@each_row(
+    ("text", "assuming", "sizes"),
+    [
+        ("(M,N):(16,4)", "N % 3 == 0", {"M": 2, "N": 6}),
+        ("(M,N):(16,4)", "N == 4", {"M": 3, "N": 4}),
+        ("(M,N):(N,1)", "N % 8 == 0, M <= 3", {"M": 3, "N": 16}),
+        ("((M,2),N):((N,1),16)", "M % 3 == 0", {"M": 3, "N": 2}),
+        ("((M,2),N):((N,1),16)", "M == 5, N == 2", {"M": 5, "N": 2}),
+    ],
+)
+def test_sizes_as_they_are_assumed(text: str, assuming: str, sizes: dict[str, int]) -> None:
+    m = ml.index_map(text, assuming=assuming).at(**sizes)
+    numbers = ml.index_map(re.sub("[MN]", lambda name: str(sizes[name[0]]), text))
+    assert (m.shape, m.size) == (numbers.shape, numbers.size)
+    assert all(m(*x) == numbers(*x) for x in np.ndindex(*m.shape))
 
 
 def test_coordinates_are_places_in_their_box() -> None:
