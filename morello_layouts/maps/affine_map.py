@@ -182,8 +182,7 @@ class AffineMap:
     @property
     def expr(self) -> sympy.Expr:
         """The only formula, simplified, as a SymPy expression."""
-        assert self.form is self.forms[0]
-        return self.exprs[0]
+        return self.exprs[self.forms.index(self.form)]
 
     @cached_property
     def exprs(self) -> tuple[sympy.Expr, ...]:

@@ -121,7 +121,8 @@ def ask_isl(claim: str, bounded_by_splits: bool = True) -> Callable[[Decide], De
 
 def _is_assumed(value: Int, assumptions: Iterable[Assumption]) -> bool:
     """Return whether a number is at least 0 if assumed sizes have their least and largest value."""
-    assert isinstance(value, SizeExpr)
+    if isinstance(value, int):
+        return value >= 0
     ends = {one.name: one for one in assumptions}
     total: Int = 0
     for monomial, c in value.terms:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cached_property, partial, wraps
 from itertools import product
 from math import prod
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr import AffineExpr, canonicalize, coordinate_variables
@@ -56,7 +56,7 @@ from morello_layouts.proof.elements import (
     padded,
     sampled,
 )
-from morello_layouts.proof.isl import Space, at_least, first_point, union
+from morello_layouts.proof.isl import NotAffineError, Space, at_least, first_point, union
 from morello_layouts.proof.library import isl
 from morello_layouts.proof.relations import RecipeRelation, parameters_of, relations_of
 from morello_layouts.proof.verdict import (
@@ -136,6 +136,11 @@ def _first_answer(claim: str, m: AnyMap, context: isl.Context) -> Proof:
                 found: Proof = getattr(subject, claim)()
             except NotInstalledError as error:
                 missing = missing or error
+            except NotAffineError:  # such as an exclusive or before a pad: few are counted
+                counted = ByScattered(m, context)
+                if not isinstance(m, IndexMap) or m.recipe.replicas != 1 or not counted.few:
+                    raise
+                return cast(Proof, getattr(counted, claim)())
             else:
                 return found
     raise missing or AssertionError("a bug: some way applies to each map")

@@ -382,7 +382,8 @@ def _refuted_at_small_sizes(m: IndexMap, left: int) -> Proof | None:
 
     At most ``left`` elements and slots are looked at.
     """
-    for sizes in islice(small_sizes(names_of(m), m.assumptions), PROOF_SAMPLES):
+    names = dict.fromkeys((*names_of(m), *sorted(m.reference_form.sizes())))  # N of (i - i) % N too
+    for sizes in islice(small_sizes(tuple(names), m.assumptions), PROOF_SAMPLES):
         with suppress(ShapeError):  # sizes that the layout does not take
             recipe = m.recipe.at(sizes)
             (count,) = known((prod(recipe.shape) + recipe.size,))

@@ -169,6 +169,7 @@ FEW: Any = {
     "5*(j%8) ^ j": {"i": 4, "j": 6},
     "(i ^ j) + 3*i": {"i": 3, "j": 3},
     "7*(i ^ 5) + (j ^ 3)": {"i": 6, "j": 5},
+    "4*(i ^ j) + i": {"i": 2, "j": 4},
 }
 
 
@@ -200,3 +201,10 @@ def test_formulas_that_fall_without_a_known_end_have_a_verdict(text: str) -> Non
         sizes, pair = answer.counterexample.sizes, answer.counterexample.at
         one, other = (eval(text, {**sizes, **dict(zip("ij", at, strict=True))}) for at in pair)
         assert one == other
+
+
+@each_row(("text", "size"), [("(i - i)%M", 3), ("(i ^ i)%N", 3), ("i + (i - i)//K", "N")])
+def test_names_that_cancel_are_tried_too(text: str, size: Any) -> None:
+    m = ml.index_map(ml.from_sympy({"i": size}, text))
+    assert ml.verify(m).holds is True
+    assert "verified" in str(ml.explain(m))
