@@ -126,6 +126,8 @@ class Separable:
         atom, c = rest[0] if rest else (0, 0)
         if len(rest) == 1 and c == 1 and left == 0 and isinstance(atom, Floor):
             floor = Floor(atom.terms, atom.const, atom.divisor * divisor, atom.dims)
+        elif len(rest) > 1 and (halved := self._by_halves(rest, left, divisor)):
+            return outside + halved
         elif simpler := self._coarser(rest, left, divisor) or _flattened(rest, left, divisor):
             terms, const, whole_divisor = simpler
             return outside + Separable(terms, const, self.shape) // whole_divisor
@@ -220,6 +222,24 @@ class Separable:
                 return None
             total = total + c * most
         return total
+
+    def _by_halves(
+        self, rest: Iterable[tuple[Atom, Int]], const: Int, divisor: Int
+    ) -> Separable | None:
+        """Return a quotient by a power of two, if at most one term is odd at each halving."""
+        if not all(isinstance(n, int) for n in (const, divisor, *(c for _, c in rest))):
+            return None
+        left = Separable(dict(rest), const, self.shape)
+        while divisor % 2 == 0:
+            odd = [atom for atom, c in left.terms.items() if c % 2 != 0]
+            if len(odd) > 1 or (odd and left.const % 2 != 0):
+                return None
+            whole = {atom: c // 2 for atom, c in left.terms.items() if c // 2 != 0}
+            left = Separable(whole, left.const // 2, self.shape)
+            for atom in odd:
+                left += Separable({atom: 1}, 0, self.shape) // 2
+            divisor //= 2
+        return left if divisor == 1 else None
 
     def _coarser(
         self, rest: Sequence[tuple[Atom, Int]], const: Int, divisor: Int

@@ -119,6 +119,10 @@ def test_what_is_increasing_grows_at_each_step(tree: Any, size: int) -> None:
         assert is_increasing(value(tree, coordinates)) is bool((steps > 0).all())
 
 
+def digits_in_another_order() -> Separable:
+    return (Y % 2) * 4 + (Y // 2 % 2) * 32 + Y // 4 * 8 + Z % 2 + Z // 2 * 16
+
+
 EQUAL = [
     ("bits that meet again", (X % 2 ^ Y % 2) ^ Y % 2, X % 2),
     ("bits in another order", (X % 2 ^ Y % 2) ^ Z % 2, Z % 2 ^ (Y % 2 ^ X % 2)),
@@ -127,6 +131,8 @@ EQUAL = [
     ("a floor of a floor", (Y // 2) // 2, Y // 4),
     ("twice a floor of a floor", (Y // 2 * 2) // 4, Y // 4),
     ("a small rest", (X * 8 + Y) // 16, X // 2),
+    ("digits in another order", digits_in_another_order() // 16, (Y // 2 % 2) * 2 + Z // 2),
+    ("one of these digits", digits_in_another_order() // 4 % 2, Y % 2),
     ("numbers alone", (X ^ X) + 3, X * 0 + 3),
 ]
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from itertools import product
+from operator import xor
 from typing import Any
 
 import pytest
 
 import morello_layouts as ml
+from morello_layouts.proof.comparison import separable
 from morello_layouts.recipe import Xor
 from tests.support.tables import each_row
 
@@ -41,6 +44,23 @@ def test_swizzles_of_elements_and_of_bytes(layout: str, in_elements: str, in_byt
     found = str(ml.convert(layout, "cute"))
     assert found.replace("_0", "0") == in_elements.replace("_0", "0")
     assert str(ml.convert(layout, "cute", element_type="f16")).replace("_0", "0") == in_bytes
+
+
+BITS = [[0, 1], [0, 4], [3, 1], [6, 1], [3, 2], [2, 4]]  # the place of each bit of an offset
+
+
+def test_a_chain_of_nine_swizzles() -> None:
+    """The formula of each swizzle is read at that of the one before: none may grow."""
+    found = ml.convert(f"#ttg.shared_linear<{{offset = {BITS}}}>", "cute", (8, 8))
+    assert str(found).count("Sw<") == 9
+    m = ml.index_map(found)
+    assert max(len(str(x)) for x in separable(m.recipe, (8, 8)).terms) < 2000
+    for offset in range(64):
+        row, column = (
+            reduce(xor, (bit[k] for j, bit in enumerate(BITS) if offset >> j & 1), 0)
+            for k in (0, 1)
+        )
+        assert m(row, column) == offset
 
 
 DICTIONARY = [
