@@ -61,9 +61,10 @@ def types(session: nox.Session) -> None:
 
 @nox.session
 def layers(session: nox.Session) -> None:
-    """Check that imports go down and run in no circle."""
+    """Check that imports go down, run in no circle, and that packages keep to their lines."""
     session.install(*group("lint"), "-e", ".")
     session.run("lint-imports", "--no-logo", "--no-cache")
+    session.run("python", "tests/project/lines.py")
 
 
 @nox.session

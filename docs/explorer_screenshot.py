@@ -11,8 +11,8 @@ from time import sleep
 
 from selenium import webdriver
 
-from morello_layouts.explorer.server import Server, link
-from morello_layouts.explorer.subject import Question
+from morello_layouts.interfaces.explorer.server import Server, link
+from morello_layouts.interfaces.explorer.subject import Question
 
 FIGURE = Path(__file__).parent / "figures" / "explorer.png"
 QUESTION = Question("f32[3,5]{1,0:T(2,2)}")

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
+import make_architecture
 import make_commands
 import make_figures
 import make_gallery
@@ -24,6 +25,7 @@ PAGES: Final = {
     "commands.md": make_commands.page,
     "gallery.md": make_gallery.page,
     "limits.md": make_limits.page,
+    "packages.svg": make_architecture.picture,
     "rules.md": make_rules.page,
     "simplifier_table.md": make_simplifier_table.page,
 }

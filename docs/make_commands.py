@@ -9,7 +9,7 @@ from typing import Final
 
 import click
 
-from morello_layouts.cli.main import NAME, SHORT, commands
+from morello_layouts.interfaces.cli.main import NAME, SHORT, commands
 
 HEAD: Final = f"""# The command
 

@@ -21,7 +21,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from morello_layouts.explorer.server import FILES
+from morello_layouts.interfaces.explorer.server import FILES
 
 HERE: Final = Path(__file__).parent / "_explorer"
 PACKAGE: Final = Path(__file__).parents[1] / "morello_layouts"

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import morello_layouts as ml
-from morello_layouts.maps import IndexMap
-from morello_layouts.picture import Picture
+from morello_layouts.core.maps import IndexMap
+from morello_layouts.outputs.picture import Picture
 
 
 def pictures() -> dict[str, str]:

@@ -18,8 +18,8 @@ sys.path.append(str(Path(__file__).parents[1] / "tests" / "benchmarks"))
 from formats import FORMATS, GROUPS, Format
 
 import morello_layouts as ml
-from morello_layouts.api.conversions import conversion
-from morello_layouts.maps import IndexMap
+from morello_layouts.core.maps import IndexMap
+from morello_layouts.interfaces.api.conversions import conversion
 
 MORELLO_BITS: Final = 32
 """Morello's layouts name no type; sizes in bytes are those of f32."""

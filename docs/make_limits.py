@@ -7,7 +7,7 @@ import inspect
 import re
 from itertools import pairwise
 
-from morello_layouts import limits
+from morello_layouts.core import limits
 
 HEAD = """# Limits
 

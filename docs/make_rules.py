@@ -14,9 +14,9 @@ from typing import Any, Final
 
 sys.path.append(str(Path(__file__).parents[1]))
 
-from morello_layouts.expr import AffineExpr
-from morello_layouts.expr.affine import BitXor, Digit
-from morello_layouts.expr.rules import (
+from morello_layouts.core.expr import AffineExpr
+from morello_layouts.core.expr.affine import BitXor, Digit
+from morello_layouts.core.expr.rules import (
     DIGIT_RULES,
     LAST_RULES,
     READABLE_RULES,

@@ -12,29 +12,36 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
-from morello_layouts.lazy import importing, offer
+from morello_layouts.core.lazy import importing, offer
 
 if TYPE_CHECKING:
     from morello_layouts import (
         check as check,
-        codegen as codegen,
-        diagnostics as diagnostics,
-        exercises as exercises,
-        explanations as explanations,
-        expr as expr,
-        gpu as gpu,
-        hlo as hlo,
-        indexing as indexing,
-        kernels as kernels,
-        maps as maps,
         notations as notations,
-        picture as picture,
         proof as proof,
-        recipe as recipe,
-        resharding as resharding,
         tpu as tpu,
     )
-    from morello_layouts.api import (
+    from morello_layouts.core import expr as expr, maps as maps, recipe as recipe
+    from morello_layouts.core.expr.assumptions import Assumption as Assumption
+    from morello_layouts.core.layout import Layout as Layout
+    from morello_layouts.core.maps import AffineMap as AffineMap, IndexMap as IndexMap
+    from morello_layouts.core.recipe import (
+        Merge as Merge,
+        Pad as Pad,
+        Recipe as Recipe,
+        Split as Split,
+        Transpose as Transpose,
+    )
+    from morello_layouts.errors import (
+        LayoutError as LayoutError,
+        NoTranslationError as NoTranslationError,
+        ParseError as ParseError,
+        ShapeError as ShapeError,
+        TranslationNotFoundError as TranslationNotFoundError,
+        UnsupportedError as UnsupportedError,
+    )
+    from morello_layouts.interfaces import exercises as exercises, explanations as explanations
+    from morello_layouts.interfaces.api import (
         agree as agree,
         alignment as alignment,
         are_equivalent as are_equivalent,
@@ -64,29 +71,10 @@ if TYPE_CHECKING:
         vector_width as vector_width,
         verify as verify,
     )
-    from morello_layouts.api.code import code as code
-    from morello_layouts.api.loops import loops as loops
-    from morello_layouts.diagnostics import (
-        compare_hlo as compare_hlo,
-        diagnose as diagnose,
-        diagnose_many as diagnose_many,
-        memory as memory,
-        read_oom as read_oom,
-    )
-    from morello_layouts.errors import (
-        LayoutError as LayoutError,
-        NoTranslationError as NoTranslationError,
-        ParseError as ParseError,
-        ShapeError as ShapeError,
-        TranslationNotFoundError as TranslationNotFoundError,
-        UnsupportedError as UnsupportedError,
-    )
-    from morello_layouts.explanations import explain as explain, shards as shards
-    from morello_layouts.expr.assumptions import Assumption as Assumption
-    from morello_layouts.hlo import read_hlo as read_hlo
-    from morello_layouts.kernels.relayout import Relayout as Relayout
-    from morello_layouts.layout import Layout as Layout
-    from morello_layouts.maps import AffineMap as AffineMap, IndexMap as IndexMap
+    from morello_layouts.interfaces.api.code import code as code
+    from morello_layouts.interfaces.api.loops import loops as loops
+    from morello_layouts.interfaces.explanations import explain as explain, shards as shards
+    from morello_layouts.machines import gpu as gpu, resharding as resharding
     from morello_layouts.notations import (
         cute as cute,
         morello as morello,
@@ -97,42 +85,50 @@ if TYPE_CHECKING:
     from morello_layouts.notations.morello import MorelloLayout as MorelloLayout
     from morello_layouts.notations.sharding.objects import sharding as sharding
     from morello_layouts.notations.xla import XlaLayout as XlaLayout, XlaShape as XlaShape
-    from morello_layouts.picture import Picture as Picture
-    from morello_layouts.proof import Proof as Proof
-    from morello_layouts.recipe import (
-        Merge as Merge,
-        Pad as Pad,
-        Recipe as Recipe,
-        Split as Split,
-        Transpose as Transpose,
+    from morello_layouts.outputs import codegen as codegen, kernels as kernels, picture as picture
+    from morello_layouts.outputs.kernels.relayout import Relayout as Relayout
+    from morello_layouts.outputs.picture import Picture as Picture
+    from morello_layouts.programs import (
+        diagnostics as diagnostics,
+        hlo as hlo,
+        indexing as indexing,
     )
+    from morello_layouts.programs.diagnostics import (
+        compare_hlo as compare_hlo,
+        diagnose as diagnose,
+        diagnose_many as diagnose_many,
+        memory as memory,
+        read_oom as read_oom,
+    )
+    from morello_layouts.programs.hlo import read_hlo as read_hlo
+    from morello_layouts.proof import Proof as Proof
 
 __version__ = "0.1.0"
 
 _NAMES: Final = {
-    "api": "agree alignment are_equivalent bank_conflicts best_swizzle cache_lines certificate"
-    " coalescing convert convert_all draw fragments from_sympy index_map indexing_map is_bijective"
-    " is_bitcast"
-    " is_injective is_surjective pack register_relayout relayout rematerializations reshard"
+    "interfaces.api": "agree alignment are_equivalent bank_conflicts best_swizzle cache_lines"
+    " certificate coalescing convert convert_all draw fragments from_sympy index_map indexing_map"
+    " is_bijective is_bitcast is_injective is_surjective pack register_relayout relayout"
+    " rematerializations reshard"
     " simplify unpack vector_width verify",
-    "api.code": "code",
-    "api.loops": "loops",
-    "diagnostics": "compare_hlo diagnose diagnose_many memory read_oom",
+    "interfaces.api.code": "code",
+    "interfaces.api.loops": "loops",
+    "programs.diagnostics": "compare_hlo diagnose diagnose_many memory read_oom",
     "errors": "LayoutError NoTranslationError ParseError ShapeError TranslationNotFoundError"
     " UnsupportedError",
-    "explanations": "explain shards",
-    "expr.assumptions": "Assumption",
-    "hlo": "read_hlo",
-    "kernels.relayout": "Relayout",
-    "layout": "Layout",
-    "maps": "AffineMap IndexMap",
+    "interfaces.explanations": "explain shards",
+    "core.expr.assumptions": "Assumption",
+    "programs.hlo": "read_hlo",
+    "outputs.kernels.relayout": "Relayout",
+    "core.layout": "Layout",
+    "core.maps": "AffineMap IndexMap",
     "notations": "parse",
     "notations.morello": "MorelloLayout",
     "notations.sharding.objects": "sharding",
     "notations.xla": "XlaLayout XlaShape",
-    "picture": "Picture",
+    "outputs.picture": "Picture",
     "proof": "Proof",
-    "recipe": "Merge Pad Recipe Split Transpose",
+    "core.recipe": "Merge Pad Recipe Split Transpose",
 }
 
 _SUBMODULES: Final = {
@@ -140,27 +136,27 @@ _SUBMODULES: Final = {
     for name in (
         *(
             "check",
-            "codegen",
-            "diagnostics",
-            "exercises",
-            "explanations",
-            "expr",
-            "gpu",
-            "hlo",
-            "indexing",
-            "kernels",
-            "maps",
+            "outputs.codegen",
+            "programs.diagnostics",
+            "interfaces.exercises",
+            "interfaces.explanations",
+            "core.expr",
+            "machines.gpu",
+            "programs.hlo",
+            "programs.indexing",
+            "outputs.kernels",
+            "core.maps",
         ),
         *("notations", "notations.cute", "notations.mlir", "notations.morello"),
         *("notations.onednn", "notations.strided", "notations.xla"),
-        *("picture", "proof", "recipe", "resharding", "tpu"),
+        *("outputs.picture", "proof", "core.recipe", "machines.resharding", "tpu"),
     )
 }
 
 _MODULE_OF: Final = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 # What methods of values are short for, besides the public names.
-_METHODS: Final = {"html_of": "api.pictures", "sliders": "api.pictures"}
+_METHODS: Final = {"html_of": "interfaces.api.pictures", "sliders": "interfaces.api.pictures"}
 
 __all__ = sorted([*_MODULE_OF, "gpu", "tpu"])  # noqa: PLE0605
 

@@ -1,6 +1,6 @@
 """``python -m morello_layouts`` is the command ``morello-layouts``."""
 
-from morello_layouts.cli import main
+from morello_layouts.interfaces.cli import main
 
 if __name__ == "__main__":
     main()

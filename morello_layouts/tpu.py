@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from morello_layouts.tpu_layouts import (
+from morello_layouts.machines.tpu_layouts import (
     FORMATS,
     GENERATIONS,
     LANES,
@@ -47,6 +47,6 @@ def __getattr__(name: str) -> Any:
     """Load a name of the TPU compiler on first use."""
     if name not in _COMPILER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from morello_layouts import tpu_compiler
+    from morello_layouts.programs import tpu_compiler
 
     return getattr(tpu_compiler, name)

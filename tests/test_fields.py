@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 
 import pytest
 
+from morello_layouts.core.fields import checked, frozen, instance, number, optional, settle, several
 from morello_layouts.errors import LayoutError
-from morello_layouts.fields import checked, frozen, instance, number, optional, settle, several
 from tests.support.tables import each_row
 
 

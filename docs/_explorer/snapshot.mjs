@@ -12,7 +12,7 @@ python.FS.writeFile("/packages.zip", readFileSync(packages));
 python.runPython(`
 import gc, json, sys
 sys.path.insert(0, "/packages.zip")
-from morello_layouts.explorer.engine import answered
+from morello_layouts.interfaces.explorer.engine import answered
 for question in json.loads(${JSON.stringify(readFileSync(0, "utf8"))}):
     assert "trouble" not in "".join(answered(question)), question
 gc.collect()

@@ -10,8 +10,8 @@ from docutils.parsers.rst import Directive
 from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 
-from morello_layouts import exercises
-from morello_layouts.exercises import Exercise
+from morello_layouts.interfaces import exercises
+from morello_layouts.interfaces.exercises import Exercise
 
 
 class Exercises(Directive):

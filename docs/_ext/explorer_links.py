@@ -19,12 +19,12 @@ from urllib.parse import urlencode
 from docutils import nodes
 from sphinx.application import Sphinx
 
+from morello_layouts.core.maps import IndexMap
 from morello_layouts.errors import LayoutError
-from morello_layouts.explorer.answer import colours_of, usual_colour
-from morello_layouts.explorer.subject import FieldError, Question, at_numbers, subject_of
-from morello_layouts.maps import IndexMap
-from morello_layouts.picture import Limits, Style, picture_of
-from morello_layouts.picture.picture import size_of
+from morello_layouts.interfaces.explorer.answer import colours_of, usual_colour
+from morello_layouts.interfaces.explorer.subject import FieldError, Question, at_numbers, subject_of
+from morello_layouts.outputs.picture import Limits, Style, picture_of
+from morello_layouts.outputs.picture.picture import size_of
 
 MOST: Final = 3
 """Layouts below one block."""

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from math import prod
 from typing import Final, TypeAlias
 
-from morello_layouts.expr.sizes import Int, ceil_quotient, round_up
-from morello_layouts.recipe import DimDigit, Recipe, recipe_of_axes
+from morello_layouts.core.expr.sizes import Int, ceil_quotient, round_up
+from morello_layouts.core.recipe import DimDigit, Recipe, recipe_of_axes
 
 Blocks: TypeAlias = Sequence[tuple[int, Int]]
 """Pairs (logical dimension, size), outermost first."""

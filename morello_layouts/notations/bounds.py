@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from morello_layouts.checks import shown
+from morello_layouts.core.checks import shown
+from morello_layouts.core.expr import Interval
+from morello_layouts.core.expr.bounds import UNBOUNDED
+from morello_layouts.core.expr.sizes import Int
 from morello_layouts.errors import ParseError
-from morello_layouts.expr import Interval
-from morello_layouts.expr.bounds import UNBOUNDED
-from morello_layouts.expr.sizes import Int
 from morello_layouts.notations.expression import parse_number
 from morello_layouts.notations.grammar import at_part
 

@@ -8,8 +8,8 @@ from dataclasses import field, replace
 from functools import lru_cache, partial
 from math import gcd, prod
 
-from morello_layouts.checks import require_rank
-from morello_layouts.description import (
+from morello_layouts.core.checks import require_rank
+from morello_layouts.core.description import (
     Description,
     Part,
     axes_in_words,
@@ -17,8 +17,7 @@ from morello_layouts.description import (
     memory_axes,
     sizes_in,
 )
-from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
-from morello_layouts.expr import (
+from morello_layouts.core.expr import (
     AffineExpr,
     BitXor,
     Interval,
@@ -27,16 +26,17 @@ from morello_layouts.expr import (
     coordinate_variables,
     standard,
 )
-from morello_layouts.expr.assumptions import apply_divisibility
-from morello_layouts.expr.bounds import range_of_xor
-from morello_layouts.expr.sizes import Int, evaluated, is_nonnegative, round_up
-from morello_layouts.expr.substitution import map_ints, substitute
-from morello_layouts.fields import frozen
-from morello_layouts.layout import Layout
+from morello_layouts.core.expr.assumptions import apply_divisibility
+from morello_layouts.core.expr.bounds import range_of_xor
+from morello_layouts.core.expr.sizes import Int, evaluated, is_nonnegative, round_up
+from morello_layouts.core.expr.substitution import map_ints, substitute
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.layout import Layout
+from morello_layouts.core.recipe import Recipe
+from morello_layouts.core.recipe.readings import linear_index
+from morello_layouts.core.recipe.recognize import recipe_of_formula
+from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.notations.documents import by_formulas
-from morello_layouts.recipe import Recipe
-from morello_layouts.recipe.readings import linear_index
-from morello_layouts.recipe.recognize import recipe_of_formula
 
 
 class CoordinateLayout(Layout):

@@ -13,14 +13,14 @@ from itertools import chain
 from math import prod
 from typing import Any, Final, TypeAlias
 
-from morello_layouts.checks import as_int, require_rank
+from morello_layouts.core.checks import as_int, require_rank
+from morello_layouts.core.expr import AffineExpr
+from morello_layouts.core.expr.assumptions import Assumption
+from morello_layouts.core.expr.conversions import divide
+from morello_layouts.core.expr.sizes import Int, SizeExpr, evaluated
+from morello_layouts.core.fields import frozen, settle
+from morello_layouts.core.limits import MAP_TEXT
 from morello_layouts.errors import LayoutError, ShapeError
-from morello_layouts.expr import AffineExpr
-from morello_layouts.expr.assumptions import Assumption
-from morello_layouts.expr.conversions import divide
-from morello_layouts.expr.sizes import Int, SizeExpr, evaluated
-from morello_layouts.fields import frozen, settle
-from morello_layouts.limits import MAP_TEXT
 from morello_layouts.notations.coordinates import CoordinateLayout
 from morello_layouts.notations.documents import by_pattern
 from morello_layouts.notations.grammar import END, NAME, Source, Syntax, Terminal, integer

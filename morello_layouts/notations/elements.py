@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final, NamedTuple
 
-from morello_layouts.checks import Part, shown
+from morello_layouts.core.checks import Part, shown
 from morello_layouts.errors import LayoutError
 
 

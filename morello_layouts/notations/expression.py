@@ -6,15 +6,15 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from morello_layouts.checks import shown
-from morello_layouts.description import listed
+from morello_layouts.core.checks import shown
+from morello_layouts.core.description import listed
+from morello_layouts.core.expr import AffineExpr, Interval, Var
+from morello_layouts.core.expr.assumptions import Assumption
+from morello_layouts.core.expr.bounds import UNBOUNDED
+from morello_layouts.core.expr.conversions import as_number, promote_to_sizes
+from morello_layouts.core.expr.sizes import Int
+from morello_layouts.core.limits import MAP_TEXT
 from morello_layouts.errors import ParseError, ShapeError
-from morello_layouts.expr import AffineExpr, Interval, Var
-from morello_layouts.expr.assumptions import Assumption
-from morello_layouts.expr.bounds import UNBOUNDED
-from morello_layouts.expr.conversions import as_number, promote_to_sizes
-from morello_layouts.expr.sizes import Int
-from morello_layouts.limits import MAP_TEXT
 from morello_layouts.notations.expression_reader import PYTHON, ExpressionReader
 from morello_layouts.notations.grammar import NAME, Source, Syntax, Terminal, integer
 

@@ -11,14 +11,20 @@ from collections.abc import Callable, Mapping
 from math import inf
 from typing import Final, NamedTuple
 
+from morello_layouts.core.expr import AffineExpr, Var, canonicalize
+from morello_layouts.core.expr.affine import xor
+from morello_layouts.core.expr.bitwise import bits_of, either, shift_left, shift_right
+from morello_layouts.core.expr.conversions import (
+    add_fractions,
+    as_number,
+    divide,
+    multiply,
+    remainder,
+)
+from morello_layouts.core.expr.sizes import Int, is_nonnegative
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.limits import EXPRESSION_BITS
 from morello_layouts.errors import LayoutError, ParseError
-from morello_layouts.expr import AffineExpr, Var, canonicalize
-from morello_layouts.expr.affine import xor
-from morello_layouts.expr.bitwise import bits_of, either, shift_left, shift_right
-from morello_layouts.expr.conversions import add_fractions, as_number, divide, multiply, remainder
-from morello_layouts.expr.sizes import Int, is_nonnegative
-from morello_layouts.fields import frozen
-from morello_layouts.limits import EXPRESSION_BITS
 from morello_layouts.notations.grammar import INT, NAME, Source, Terminal, Token, at_part, integer
 
 

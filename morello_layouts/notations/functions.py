@@ -7,12 +7,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, NoReturn, TypeGuard
 
-from morello_layouts.checks import shown, whole
-from morello_layouts.description import listed
+from morello_layouts.core.checks import shown, whole
+from morello_layouts.core.description import listed
+from morello_layouts.core.expr import AffineExpr, variable
+from morello_layouts.core.expr.conversions import divide, number_from_sympy, remainder
+from morello_layouts.core.expr.sizes import Int, SizeExpr
 from morello_layouts.errors import LayoutError
-from morello_layouts.expr import AffineExpr, variable
-from morello_layouts.expr.conversions import divide, number_from_sympy, remainder
-from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.notations.coordinates import FormulaLayout, OffsetLayout
 
 _RULE: Final = "a function of coordinates computes with + - * // % and integers only"

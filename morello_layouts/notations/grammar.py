@@ -12,11 +12,11 @@ from dataclasses import field
 from functools import cache
 from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 
-from morello_layouts.checks import LARGEST
-from morello_layouts.description import listed
+from morello_layouts.core.checks import LARGEST
+from morello_layouts.core.description import listed
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.limits import LAYOUT_TEXT, MAP_TEXT, NESTED_TUPLES
 from morello_layouts.errors import LayoutError, ParseError
-from morello_layouts.fields import frozen
-from morello_layouts.limits import LAYOUT_TEXT, MAP_TEXT, NESTED_TUPLES
 
 Places: TypeAlias = dict[tuple[str | int, ...], int]
 """Where each part of a value stands in its text."""

@@ -8,13 +8,13 @@ from functools import cache
 from itertools import takewhile
 from typing import Any, Final
 
-from morello_layouts.checks import Part, shown
+from morello_layouts.core.checks import Part, shown
+from morello_layouts.core.expr import AffineExpr, standard
+from morello_layouts.core.expr.conversions import divide
+from morello_layouts.core.expr.sizes import Int
+from morello_layouts.core.expr.substitution import substitute
+from morello_layouts.core.fields import checked, frozen
 from morello_layouts.errors import LayoutError, ParseError, ShapeError
-from morello_layouts.expr import AffineExpr, standard
-from morello_layouts.expr.conversions import divide
-from morello_layouts.expr.sizes import Int
-from morello_layouts.expr.substitution import substitute
-from morello_layouts.fields import checked, frozen
 from morello_layouts.notations.coordinates import CoordinateLayout
 from morello_layouts.notations.documents import by_name
 from morello_layouts.notations.expression import parse_function

@@ -11,8 +11,8 @@ from functools import cache
 from math import prod
 from typing import Final
 
-from morello_layouts.checks import as_int, require_rank, shown
-from morello_layouts.description import (
+from morello_layouts.core.checks import as_int, require_rank, shown
+from morello_layouts.core.description import (
     Description,
     Part,
     axes_in_words,
@@ -21,12 +21,13 @@ from morello_layouts.description import (
     memory_axes,
     sizes_in,
 )  # fmt: skip
+from morello_layouts.core.expr import AffineExpr
+from morello_layouts.core.expr.sizes import Int, ceil_quotient
+from morello_layouts.core.fields import checked, frozen, permutation, settle
+from morello_layouts.core.layout import Layout
+from morello_layouts.core.limits import MAP_TEXT, NESTED_TILES
+from morello_layouts.core.recipe import Recipe
 from morello_layouts.errors import LayoutError, ParseError
-from morello_layouts.expr import AffineExpr
-from morello_layouts.expr.sizes import Int, ceil_quotient
-from morello_layouts.fields import checked, frozen, permutation, settle
-from morello_layouts.layout import Layout
-from morello_layouts.limits import MAP_TEXT, NESTED_TILES
 from morello_layouts.notations.blocks import (
     ALPHABET,
     NAMES,
@@ -38,7 +39,6 @@ from morello_layouts.notations.blocks import (
 from morello_layouts.notations.documents import place_in_blocks
 from morello_layouts.notations.grammar import AROUND, END, Syntax, Terminal
 from morello_layouts.notations.text import NUMBER, field, made, many, word
-from morello_layouts.recipe import Recipe
 
 
 @frozen

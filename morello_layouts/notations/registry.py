@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, Final
 
-from morello_layouts.checks import shown
-from morello_layouts.description import (
+from morello_layouts.core.checks import shown
+from morello_layouts.core.description import (
     Description,
     Part,
     axes_in_words,
@@ -17,11 +17,11 @@ from morello_layouts.description import (
     listed,
     memory_axes,
 )
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.layout import Arrays, Layout, checked_recipe, notation_name
+from morello_layouts.core.lazy import importing
+from morello_layouts.core.limits import FORMULA_TEXT, LAYOUT_TEXT
 from morello_layouts.errors import LayoutError, ParseError
-from morello_layouts.fields import frozen
-from morello_layouts.layout import Arrays, Layout, checked_recipe, notation_name
-from morello_layouts.lazy import importing
-from morello_layouts.limits import FORMULA_TEXT, LAYOUT_TEXT
 from morello_layouts.notations.elements import ELEMENT_BITS, nearest_type
 from morello_layouts.notations.expression import parse_expression
 from morello_layouts.notations.repair import repaired

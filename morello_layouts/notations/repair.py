@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from morello_layouts.limits import REPAIRED_TEXT, REPAIRS
+from morello_layouts.core.limits import REPAIRED_TEXT, REPAIRS
 
 _PAIRS: Final = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _SIGNS: Final = ")]}>,:({[<-"

@@ -5,7 +5,7 @@ themselves; its text is a rule for the value, made of rules for the fields. Noth
 prints it, and nobody places a caret: if the value refuses a field, or an item of it, the caret
 stands under the text that gave it.
 
->>> from morello_layouts.fields import checked, frozen, number, several
+>>> from morello_layouts.core.fields import checked, frozen, number, several
 >>> @frozen
 ... class Blocked:
 ...     order: tuple[int, ...]  #: dimensions, the slowest varying first

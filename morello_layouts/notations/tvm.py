@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from typing import Final, TypeAlias
 
-from morello_layouts.checks import shown
+from morello_layouts.core.checks import shown
+from morello_layouts.core.expr import AffineExpr, variable
+from morello_layouts.core.expr.conversions import divide
+from morello_layouts.core.limits import MAP_TEXT, NESTED_TILES
 from morello_layouts.errors import LayoutError, ParseError
-from morello_layouts.expr import AffineExpr, variable
-from morello_layouts.expr.conversions import divide
-from morello_layouts.limits import MAP_TEXT, NESTED_TILES
 from morello_layouts.notations.blocks import NAMES, ORDERS, logical_order
 from morello_layouts.notations.coordinates import FormulaLayout
 from morello_layouts.notations.expression import parse_function

@@ -7,18 +7,20 @@ from dataclasses import field, replace
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from morello_layouts.core.expr import AffineExpr
+from morello_layouts.core.expr.affine import Digit
+from morello_layouts.core.expr.assumptions import Assumption, apply_divisibility
+from morello_layouts.core.expr.conversions import as_number
+from morello_layouts.core.expr.sizes import Int, SizeExpr, is_nonnegative
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.lazy import numpy as np
+from morello_layouts.core.limits import ISL_OPERATIONS, PROOF_ELEMENTS, PROOF_FIRST
+from morello_layouts.core.maps import IndexMap
+from morello_layouts.core.maps.names import at_text
+from morello_layouts.core.plain import Displayed
+from morello_layouts.core.recipe import Recipe, elements_at, has_inverse, known, offset_of
+from morello_layouts.core.recipe.views import with_replicas_as_dims
 from morello_layouts.errors import UnsupportedError
-from morello_layouts.expr import AffineExpr
-from morello_layouts.expr.affine import Digit
-from morello_layouts.expr.assumptions import Assumption, apply_divisibility
-from morello_layouts.expr.conversions import as_number
-from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
-from morello_layouts.fields import frozen
-from morello_layouts.lazy import numpy as np
-from morello_layouts.limits import ISL_OPERATIONS, PROOF_ELEMENTS, PROOF_FIRST
-from morello_layouts.maps import IndexMap
-from morello_layouts.maps.names import at_text
-from morello_layouts.plain import Displayed
 from morello_layouts.proof.ask import SymbolicQuestion, ask_isl, isl_budget
 from morello_layouts.proof.bijective import is_surjective
 from morello_layouts.proof.comparison import (
@@ -34,8 +36,6 @@ from morello_layouts.proof.isl import Parameters, Space, Value, first_point, off
 from morello_layouts.proof.library import isl
 from morello_layouts.proof.relations import relations_of
 from morello_layouts.proof.verdict import ALL_SIZES, Proof
-from morello_layouts.recipe import Recipe, elements_at, has_inverse, known, offset_of
-from morello_layouts.recipe.views import with_replicas_as_dims
 
 if TYPE_CHECKING:
     import sympy

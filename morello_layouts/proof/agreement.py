@@ -7,13 +7,13 @@ from dataclasses import field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
+from morello_layouts.core.expr.sizes import Int, is_nonnegative
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.maps import IndexMap
+from morello_layouts.core.maps.names import at_text
+from morello_layouts.core.maps.subject import cropped
+from morello_layouts.core.plain import Displayed
 from morello_layouts.errors import LayoutError, ShapeError
-from morello_layouts.expr.sizes import Int, is_nonnegative
-from morello_layouts.fields import frozen
-from morello_layouts.maps import IndexMap
-from morello_layouts.maps.names import at_text
-from morello_layouts.maps.subject import cropped
-from morello_layouts.plain import Displayed
 from morello_layouts.proof.access import Access, covers, fits
 from morello_layouts.proof.equivalent import EQUIVALENT, have_equal_offsets
 from morello_layouts.proof.verdict import Condition, Proof, SymbolicCounterexample, sizes_text

@@ -10,13 +10,12 @@ from itertools import islice, product
 from threading import local
 from typing import Any, TypeAlias
 
-from morello_layouts.checks import as_int
-from morello_layouts.errors import ShapeError
-from morello_layouts.expr.assumptions import Assumption, meet_all
-from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
-from morello_layouts.fields import frozen
-from morello_layouts.lazy import NotInstalledError
-from morello_layouts.limits import (
+from morello_layouts.core.checks import as_int
+from morello_layouts.core.expr.assumptions import Assumption, meet_all
+from morello_layouts.core.expr.sizes import Int, SizeExpr, is_nonnegative
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.lazy import NotInstalledError
+from morello_layouts.core.limits import (
     ISL_OPERATIONS,
     ISL_OPERATIONS_END,
     PROOF_AXES,
@@ -25,13 +24,14 @@ from morello_layouts.limits import (
     PROOF_SAMPLES,
     PROOF_SPLITS,
 )
-from morello_layouts.maps import AffineMap, IndexMap
+from morello_layouts.core.maps import AffineMap, IndexMap
+from morello_layouts.core.recipe import Recipe, Split, offset_of
+from morello_layouts.core.recipe.views import Column, filled
+from morello_layouts.errors import ShapeError
 from morello_layouts.proof.conditions import SizeSet, first_sizes, point_of, small_values
 from morello_layouts.proof.isl import NotAffineError
 from morello_layouts.proof.library import isl
 from morello_layouts.proof.verdict import Proof, SymbolicCounterexample, sizes_text
-from morello_layouts.recipe import Recipe, Split, offset_of
-from morello_layouts.recipe.views import Column, filled
 
 AnyMap: TypeAlias = IndexMap | AffineMap
 

@@ -14,14 +14,24 @@ from itertools import product
 from math import prod
 from typing import Any, Final, cast
 
+from morello_layouts.core.expr import AffineExpr, canonicalize, coordinate_variables
+from morello_layouts.core.expr.conversions import size_to_sympy
+from morello_layouts.core.expr.sizes import Int, Quotient, SizeExpr, is_nonnegative
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.lazy import NotInstalledError
+from morello_layouts.core.limits import PROOF_COUNTED, PROOF_ELEMENTS
+from morello_layouts.core.maps import AffineMap, IndexMap
+from morello_layouts.core.recipe import (
+    Pad,
+    Recipe,
+    elements_at,
+    has_inverse,
+    known,
+    linear_index,
+    offset_of,
+)
+from morello_layouts.core.recipe.views import with_replicas_as_dims, without_xors
 from morello_layouts.errors import ShapeError, UnsupportedError
-from morello_layouts.expr import AffineExpr, canonicalize, coordinate_variables
-from morello_layouts.expr.conversions import size_to_sympy
-from morello_layouts.expr.sizes import Int, Quotient, SizeExpr, is_nonnegative
-from morello_layouts.fields import frozen
-from morello_layouts.lazy import NotInstalledError
-from morello_layouts.limits import PROOF_COUNTED, PROOF_ELEMENTS
-from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.proof.ask import (
     AnyMap,
     SymbolicQuestion,
@@ -66,16 +76,6 @@ from morello_layouts.proof.verdict import (
     Proof,
     SymbolicCounterexample,
 )
-from morello_layouts.recipe import (
-    Pad,
-    Recipe,
-    elements_at,
-    has_inverse,
-    known,
-    linear_index,
-    offset_of,
-)
-from morello_layouts.recipe.views import with_replicas_as_dims, without_xors
 
 BIJECTIVE: Final = "bijective"
 
@@ -492,7 +492,7 @@ def _effect(maps: Sequence[Any], proof: Proof) -> str:
 def first_padding(recipe: Recipe) -> int | None:
     """Return the first slot of a layout that holds no element, if it is one of the first.
 
-    >>> from morello_layouts.recipe import Xor
+    >>> from morello_layouts.core.recipe import Xor
     >>> first_padding(Recipe((3, 4), (Pad((4, 4)), Xor(1, 0))))
     12
     """

@@ -8,21 +8,21 @@ from itertools import islice
 from math import prod
 from typing import ClassVar, Final, Literal, TypeAlias
 
-from morello_layouts.checks import as_permutation
+from morello_layouts.core.checks import as_permutation
+from morello_layouts.core.expr import coordinate_variables
+from morello_layouts.core.expr.sizes import Int, is_nonnegative
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.lazy import has_numpy, numpy as np
+from morello_layouts.core.limits import BITCAST_SLOTS, BITCAST_TRANSPOSES
+from morello_layouts.core.maps import IndexMap
+from morello_layouts.core.maps.subject import cropped, reshape_view, split_elements
+from morello_layouts.core.recipe import Recipe, has_inverse, offset_of
+from morello_layouts.core.recipe.digits import has_digits, major_order
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
-from morello_layouts.expr import coordinate_variables
-from morello_layouts.expr.sizes import Int, is_nonnegative
-from morello_layouts.fields import frozen
-from morello_layouts.lazy import has_numpy, numpy as np
-from morello_layouts.limits import BITCAST_SLOTS, BITCAST_TRANSPOSES
-from morello_layouts.maps import IndexMap
-from morello_layouts.maps.subject import cropped, reshape_view, split_elements
 from morello_layouts.proof.ask import isl_budget
 from morello_layouts.proof.equivalent import are_equivalent
 from morello_layouts.proof.tile_view import tile_view
 from morello_layouts.proof.verdict import Proof, SymbolicCounterexample
-from morello_layouts.recipe import Recipe, has_inverse, offset_of
-from morello_layouts.recipe.digits import has_digits, major_order
 
 Kind: TypeAlias = Literal["same", "retile", "reshape", "transpose", "padding", "copy", "unknown"]
 

@@ -12,21 +12,21 @@ from dataclasses import replace
 from typing import Any, Final
 
 from morello_layouts.check import CLAIMS, FORMAT, SHARED
+from morello_layouts.core.expr import Var, canonicalize, coordinate_variables
+from morello_layouts.core.expr.affine import AffineExpr, Digit
+from morello_layouts.core.expr.assumptions import Assumption, meet_all
+from morello_layouts.core.expr.conversions import python_text, size_to_sympy, to_sympy
+from morello_layouts.core.expr.sizes import Int, SizeExpr, ceil_quotient, is_nonnegative
+from morello_layouts.core.maps import AffineMap, IndexMap
+from morello_layouts.core.recipe import has_inverse, linear_index, physical_coordinates
+from morello_layouts.core.recipe.views import with_replicas_as_dims
 from morello_layouts.errors import UnsupportedError
-from morello_layouts.expr import Var, canonicalize, coordinate_variables
-from morello_layouts.expr.affine import AffineExpr, Digit
-from morello_layouts.expr.assumptions import Assumption, meet_all
-from morello_layouts.expr.conversions import python_text, size_to_sympy, to_sympy
-from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient, is_nonnegative
-from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.proof.ask import AnyMap, isl_budget, names_of, sizes_of
 from morello_layouts.proof.bitcast import Correspondence, free_correspondence, in_parts
 from morello_layouts.proof.certificate_digits import Certificate, certified
 from morello_layouts.proof.comparison import as_layout
 from morello_layouts.proof.equivalent import have_equal_axes
 from morello_layouts.proof.reading import limits_of
-from morello_layouts.recipe import has_inverse, linear_index, physical_coordinates
-from morello_layouts.recipe.views import with_replicas_as_dims
 
 _ZERO: Final = AffineExpr((), 0)
 

@@ -12,8 +12,8 @@ from typing import Any, Final, TypeAlias
 
 from morello_layouts import check as checker
 from morello_layouts.check import CLAIMS, ONE, Checker, Refused
+from morello_layouts.core.limits import CERTIFICATE_DIGITS, CERTIFICATE_TEXT, CERTIFICATE_WORK
 from morello_layouts.errors import UnsupportedError
-from morello_layouts.limits import CERTIFICATE_DIGITS, CERTIFICATE_TEXT, CERTIFICATE_WORK
 
 Certificate: TypeAlias = dict[str, Any]
 """A statement and its proof as JSON: numbers, texts, lists and dictionaries."""

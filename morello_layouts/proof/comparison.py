@@ -13,14 +13,25 @@ from itertools import cycle
 from math import prod
 from typing import Any, Final, TypeAlias
 
+from morello_layouts.core.expr import AffineExpr, BitXor, canonicalize, coordinate_variables
+from morello_layouts.core.expr.assumptions import Assumption, meet_all
+from morello_layouts.core.expr.sizes import Int, SizeExpr, is_nonnegative
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.lazy import numpy as np
+from morello_layouts.core.limits import PROOF_FIRST
+from morello_layouts.core.maps import AffineMap, IndexMap
+from morello_layouts.core.recipe import (
+    Pad,
+    Recipe,
+    Replicate,
+    Split,
+    Xor,
+    has_inverse,
+    known,
+    linear_index,
+)
+from morello_layouts.core.recipe.recognize import recipe_of_coordinates, recipe_of_formula
 from morello_layouts.errors import ShapeError, UnsupportedError
-from morello_layouts.expr import AffineExpr, BitXor, canonicalize, coordinate_variables
-from morello_layouts.expr.assumptions import Assumption, meet_all
-from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
-from morello_layouts.fields import frozen
-from morello_layouts.lazy import numpy as np
-from morello_layouts.limits import PROOF_FIRST
-from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.proof.ask import AnyMap, Decide, ask_isl, is_asking, names_of, sizes_of
 from morello_layouts.proof.conditions import SizeSet
 from morello_layouts.proof.difference import (
@@ -36,17 +47,6 @@ from morello_layouts.proof.relations import parameters_of
 from morello_layouts.proof.second_opinion import value_of
 from morello_layouts.proof.separable import Increment, Separable, increments
 from morello_layouts.proof.verdict import Proof
-from morello_layouts.recipe import (
-    Pad,
-    Recipe,
-    Replicate,
-    Split,
-    Xor,
-    has_inverse,
-    known,
-    linear_index,
-)
-from morello_layouts.recipe.recognize import recipe_of_coordinates, recipe_of_formula
 
 BITS: Final = "digits and bits"
 DIGITS: Final = "digits"

@@ -7,13 +7,13 @@ from functools import cached_property, partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
-from morello_layouts.expr import AffineExpr
-from morello_layouts.expr.affine import Digit, digit
-from morello_layouts.expr.assumptions import Assumption
-from morello_layouts.expr.conversions import size_to_sympy, to_sympy
-from morello_layouts.expr.sizes import Int, SizeExpr, sign
-from morello_layouts.fields import frozen
-from morello_layouts.limits import PROOF_VALUES, PROOF_VALUES_OF_MANY
+from morello_layouts.core.expr import AffineExpr
+from morello_layouts.core.expr.affine import Digit, digit
+from morello_layouts.core.expr.assumptions import Assumption
+from morello_layouts.core.expr.conversions import size_to_sympy, to_sympy
+from morello_layouts.core.expr.sizes import Int, SizeExpr, sign
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.limits import PROOF_VALUES, PROOF_VALUES_OF_MANY
 from morello_layouts.proof.isl import Parameters, Space, at_least, union
 from morello_layouts.proof.library import isl
 from morello_layouts.proof.verdict import ALL_SIZES, NO_SIZES, Condition

@@ -7,9 +7,9 @@ from itertools import groupby, product as every
 from math import prod
 from typing import Protocol, TypeAlias
 
-from morello_layouts.expr.sizes import Int, Quotient, SizeAtom, SizeExpr
-from morello_layouts.fields import frozen
-from morello_layouts.limits import PROOF_KINDS
+from morello_layouts.core.expr.sizes import Int, Quotient, SizeAtom, SizeExpr
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.limits import PROOF_KINDS
 from morello_layouts.proof.isl import (
     NotAffineError,
     Space,

@@ -9,17 +9,18 @@ from itertools import islice
 from math import prod
 from typing import Any, Final
 
-from morello_layouts.errors import UnsupportedError
-from morello_layouts.expr import AffineExpr, canonicalize
-from morello_layouts.expr.sizes import Int, absolute, is_nonnegative, magnitude
-from morello_layouts.lazy import numpy as np
-from morello_layouts.limits import (
+from morello_layouts.core.expr import AffineExpr, canonicalize
+from morello_layouts.core.expr.sizes import Int, absolute, is_nonnegative, magnitude
+from morello_layouts.core.lazy import numpy as np
+from morello_layouts.core.limits import (
     PROOF_ELEMENTS,
     PROOF_FIRST,
     PROOF_FORMULA_SAMPLES,
     PROOF_FORMULA_SIZE,
 )
-from morello_layouts.maps import AffineMap
+from morello_layouts.core.maps import AffineMap
+from morello_layouts.core.recipe import Recipe, known
+from morello_layouts.errors import UnsupportedError
 from morello_layouts.proof.ask import names_of, small_sizes
 from morello_layouts.proof.comparison import DIGITS_AND_ISL, separable
 from morello_layouts.proof.isl import (
@@ -33,7 +34,6 @@ from morello_layouts.proof.library import isl
 from morello_layouts.proof.relations import parameters_of
 from morello_layouts.proof.separable import is_increasing
 from morello_layouts.proof.verdict import Proof, SymbolicCounterexample
-from morello_layouts.recipe import Recipe, known
 
 INJECTIVE: Final = "injective"
 SURJECTIVE: Final = "surjective"

@@ -8,17 +8,24 @@ from itertools import product
 from math import gcd, prod
 from typing import Any, ClassVar, Final
 
+from morello_layouts.core.expr import AffineExpr, coordinate_variables
+from morello_layouts.core.expr.conversions import public_size
+from morello_layouts.core.expr.divisors import divisor_of, greatest_number
+from morello_layouts.core.expr.sizes import Int, common_divisor
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.lazy import NotInstalledError, numpy as np
+from morello_layouts.core.limits import ISL_OPERATIONS, PROOF_COUNTED, PROOF_ELEMENTS, PROOF_FIRST
+from morello_layouts.core.maps import AffineMap, IndexMap
+from morello_layouts.core.maps.places import Unit, address_of, bits_of_unit
+from morello_layouts.core.plain import Displayed
+from morello_layouts.core.recipe import (
+    Recipe,
+    coordinates_at,
+    elements_at,
+    known,
+    physical_coordinates,
+)
 from morello_layouts.errors import ShapeError, UnsupportedError
-from morello_layouts.expr import AffineExpr, coordinate_variables
-from morello_layouts.expr.conversions import public_size
-from morello_layouts.expr.divisors import divisor_of, greatest_number
-from morello_layouts.expr.sizes import Int, common_divisor
-from morello_layouts.fields import frozen
-from morello_layouts.lazy import NotInstalledError, numpy as np
-from morello_layouts.limits import ISL_OPERATIONS, PROOF_COUNTED, PROOF_ELEMENTS, PROOF_FIRST
-from morello_layouts.maps import AffineMap, IndexMap
-from morello_layouts.maps.places import Unit, address_of, bits_of_unit
-from morello_layouts.plain import Displayed
 from morello_layouts.proof.ask import (
     AnyMap,
     SymbolicQuestion,
@@ -39,13 +46,6 @@ from morello_layouts.proof.isl import Space, differ, first_point, value_of_form
 from morello_layouts.proof.library import isl
 from morello_layouts.proof.separable import Separable
 from morello_layouts.proof.verdict import ALL_SIZES, Proof
-from morello_layouts.recipe import (
-    Recipe,
-    coordinates_at,
-    elements_at,
-    known,
-    physical_coordinates,
-)
 
 EQUAL: Final = "equal"
 EQUIVALENT: Final = "equivalent"

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
+from morello_layouts.core.expr import AffineExpr, BitXor, Interval, Var
+from morello_layouts.core.expr.assumptions import Assumption
+from morello_layouts.core.expr.sizes import Int, Monomial, Quotient, SizeExpr
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.limits import ISL_BITS
+from morello_layouts.core.recipe import Recipe, linear_index, physical_coordinates
 from morello_layouts.errors import UnsupportedError
-from morello_layouts.expr import AffineExpr, BitXor, Interval, Var
-from morello_layouts.expr.assumptions import Assumption
-from morello_layouts.expr.sizes import Int, Monomial, Quotient, SizeExpr
-from morello_layouts.fields import frozen
-from morello_layouts.limits import ISL_BITS
 from morello_layouts.proof.library import isl
-from morello_layouts.recipe import Recipe, linear_index, physical_coordinates
 
 _PRESBURGER = "products of symbols are outside of Presburger arithmetic"
 _ASK_NUMBERS = "ask at given sizes"

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
-from morello_layouts.lazy import missing
+from morello_layouts.core.lazy import missing
 
 if TYPE_CHECKING:
     import islpy as isl

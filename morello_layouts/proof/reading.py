@@ -9,12 +9,12 @@ from math import lcm
 from operator import add, mul, xor
 from typing import Any, TypeAlias
 
-from morello_layouts.expr import AffineExpr, BitXor, Var
-from morello_layouts.expr.assumptions import Assumption, apply_divisibility
-from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient, exact_quotient
-from morello_layouts.fields import frozen
+from morello_layouts.core.expr import AffineExpr, BitXor, Var
+from morello_layouts.core.expr.assumptions import Assumption, apply_divisibility
+from morello_layouts.core.expr.sizes import Int, SizeExpr, ceil_quotient, exact_quotient
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.recipe import Recipe, linear_index, physical_coordinates
 from morello_layouts.proof.isl import NotAffineError
-from morello_layouts.recipe import Recipe, linear_index, physical_coordinates
 
 Fraction: TypeAlias = tuple[Any, Int]
 """A numerator, and the denominator, which is at least 1."""

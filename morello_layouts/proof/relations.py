@@ -7,12 +7,13 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Final, TypeAlias
 
-from morello_layouts.expr import AffineExpr, BitXor, Interval, variable
-from morello_layouts.expr.assumptions import Assumption
-from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
-from morello_layouts.fields import frozen
-from morello_layouts.limits import PROOF_MERGED
-from morello_layouts.maps import IndexMap
+from morello_layouts.core.expr import AffineExpr, BitXor, Interval, variable
+from morello_layouts.core.expr.assumptions import Assumption
+from morello_layouts.core.expr.sizes import Int, SizeExpr, is_nonnegative
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.limits import PROOF_MERGED
+from morello_layouts.core.maps import IndexMap
+from morello_layouts.core.recipe import Merge, Recipe, Scatter, has_inverse, logical_coordinates
 from morello_layouts.proof.ask import ask_isl
 from morello_layouts.proof.isl import (
     Parameters,
@@ -28,7 +29,6 @@ from morello_layouts.proof.isl import (
 )
 from morello_layouts.proof.library import isl
 from morello_layouts.proof.verdict import Proof
-from morello_layouts.recipe import Merge, Recipe, Scatter, has_inverse, logical_coordinates
 
 _Limit: TypeAlias = "tuple[isl.Aff, Int]"
 """A function that is below a size at elements, and not at padding."""
@@ -191,7 +191,7 @@ class Visits:
 def are_visited_once(visits: Visits, *, context: isl.Context) -> Proof:
     """Decide whether the copies of the body share no point and have one for each element.
 
-    >>> from morello_layouts.expr import variable
+    >>> from morello_layouts.core.expr import variable
     >>> i, t = variable("i", 0, 3), variable("t", 0, 2)
     >>> form, body = 4 * t + i, (t, 2 - t, i, 3 - i)
     >>> wrong = Visits({"t": 3, "i": 4}, (10 - form,), (body,), {"x": (form, 11)})

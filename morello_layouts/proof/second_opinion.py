@@ -17,14 +17,20 @@ from math import ceil, floor, prod
 from random import Random
 from typing import Any, Final, TypeAlias
 
+from morello_layouts.core.expr import AffineExpr
+from morello_layouts.core.expr.sizes import SizeExpr
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.layout import Layout
+from morello_layouts.core.limits import (
+    OPINION_ELEMENTS,
+    OPINION_POINTS,
+    OPINION_REACH,
+    OPINION_SIZES,
+)
+from morello_layouts.core.maps import IndexMap
+from morello_layouts.core.maps.origin import Origin
+from morello_layouts.core.recipe import has_inverse, known, linear_index, physical_coordinates
 from morello_layouts.errors import ShapeError, UnsupportedError
-from morello_layouts.expr import AffineExpr
-from morello_layouts.expr.sizes import SizeExpr
-from morello_layouts.fields import frozen
-from morello_layouts.layout import Layout
-from morello_layouts.limits import OPINION_ELEMENTS, OPINION_POINTS, OPINION_REACH, OPINION_SIZES
-from morello_layouts.maps import IndexMap
-from morello_layouts.maps.origin import Origin
 from morello_layouts.proof.reading import (
     NamedExpr,
     formulas_of,
@@ -33,7 +39,6 @@ from morello_layouts.proof.reading import (
     references_of,
 )
 from morello_layouts.proof.verdict import sizes_text
-from morello_layouts.recipe import has_inverse, known, linear_index, physical_coordinates
 
 Values: TypeAlias = Mapping[str, Any]
 

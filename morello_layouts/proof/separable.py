@@ -15,12 +15,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import gcd, lcm
 from typing import TYPE_CHECKING, TypeAlias
 
+from morello_layouts.core.expr.sizes import Int, is_nonnegative, sign
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.lazy import numpy as np
+from morello_layouts.core.limits import PROOF_PERIOD, PROOF_XOR_BITS
+from morello_layouts.core.recipe import known
 from morello_layouts.errors import UnsupportedError
-from morello_layouts.expr.sizes import Int, is_nonnegative, sign
-from morello_layouts.fields import frozen
-from morello_layouts.lazy import numpy as np
-from morello_layouts.limits import PROOF_PERIOD, PROOF_XOR_BITS
-from morello_layouts.recipe import known
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

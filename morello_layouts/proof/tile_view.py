@@ -12,12 +12,12 @@ from itertools import groupby
 from math import prod
 from typing import Final
 
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.maps import IndexMap
+from morello_layouts.core.maps.subject import cropped, reshape_view
+from morello_layouts.core.recipe import Recipe, known
+from morello_layouts.core.recipe.digits import AxisDigit, digits_of, fused
 from morello_layouts.errors import UnsupportedError
-from morello_layouts.fields import frozen
-from morello_layouts.maps import IndexMap
-from morello_layouts.maps.subject import cropped, reshape_view
-from morello_layouts.recipe import Recipe, known
-from morello_layouts.recipe.digits import AxisDigit, digits_of, fused
 
 
 @frozen(slots=False)

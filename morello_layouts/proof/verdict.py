@@ -9,12 +9,12 @@ from html import escape
 from itertools import groupby
 from typing import Any, ClassVar, Final
 
+from morello_layouts.core.expr.conversions import public_size
+from morello_layouts.core.expr.sizes import Int
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.maps.names import at_text
+from morello_layouts.core.plain import Displayed
 from morello_layouts.errors import LayoutError
-from morello_layouts.expr.conversions import public_size
-from morello_layouts.expr.sizes import Int
-from morello_layouts.fields import frozen
-from morello_layouts.maps.names import at_text
-from morello_layouts.plain import Displayed
 
 _MARKS: Final = {True: "✓", False: "✗", None: "?"}
 _WORDS: Final = {"verified": ("refuted", "the formulas agree")}

@@ -11,14 +11,24 @@ from itertools import islice, product
 from math import prod
 from typing import Any, Final, TypeAlias
 
+from morello_layouts.core.expr import AffineExpr, Var, canonicalize, variable
+from morello_layouts.core.expr.conversions import size_to_sympy, symbol
+from morello_layouts.core.expr.sizes import Int, SizeExpr, is_nonnegative
+from morello_layouts.core.expr.substitution import substitute
+from morello_layouts.core.lazy import numpy as np
+from morello_layouts.core.limits import CERTIFICATE_AXES, PROOF_FIRST, PROOF_SAMPLES, VERIFY_POINTS
+from morello_layouts.core.maps import IndexMap
+from morello_layouts.core.recipe import (
+    Recipe,
+    coordinates_at,
+    elements_at,
+    has_inverse,
+    known,
+    linear_index,
+    offset_of,
+)
+from morello_layouts.core.recipe.views import with_replicas_as_dims, without_xors
 from morello_layouts.errors import ShapeError, UnsupportedError
-from morello_layouts.expr import AffineExpr, Var, canonicalize, variable
-from morello_layouts.expr.conversions import size_to_sympy, symbol
-from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
-from morello_layouts.expr.substitution import substitute
-from morello_layouts.lazy import numpy as np
-from morello_layouts.limits import CERTIFICATE_AXES, PROOF_FIRST, PROOF_SAMPLES, VERIFY_POINTS
-from morello_layouts.maps import IndexMap
 from morello_layouts.proof.ask import ask_isl, names_of, small_sizes
 from morello_layouts.proof.certificate import certificate_of_map
 from morello_layouts.proof.comparison import (
@@ -60,16 +70,6 @@ from morello_layouts.proof.relations import RecipeRelation, relations_of
 from morello_layouts.proof.second_opinion import first_disagreement, is_padding, value_of
 from morello_layouts.proof.separable import Separable
 from morello_layouts.proof.verdict import ALL_SIZES, Proof, sizes_text
-from morello_layouts.recipe import (
-    Recipe,
-    coordinates_at,
-    elements_at,
-    has_inverse,
-    known,
-    linear_index,
-    offset_of,
-)
-from morello_layouts.recipe.views import with_replicas_as_dims, without_xors
 
 Readable: TypeAlias = Value | MixedRadix
 

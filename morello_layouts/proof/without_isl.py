@@ -9,15 +9,15 @@ from functools import wraps
 from itertools import islice
 from typing import Final
 
+from morello_layouts.core.expr.assumptions import meet_all
+from morello_layouts.core.limits import PROOF_SAMPLES
+from morello_layouts.core.maps import IndexMap
+from morello_layouts.core.recipe import known
 from morello_layouts.errors import UnsupportedError
-from morello_layouts.expr.assumptions import meet_all
-from morello_layouts.limits import PROOF_SAMPLES
-from morello_layouts.maps import IndexMap
 from morello_layouts.proof import bijective, equivalent
 from morello_layouts.proof.ask import AnyMap, Decide, isl_budget, names_of, small_sizes
 from morello_layouts.proof.certificate import certificate_of_equality, certificate_of_map
 from morello_layouts.proof.verdict import Proof, SymbolicCounterexample
-from morello_layouts.recipe import known
 
 DECIDER: Final = "a certificate"
 

@@ -12,7 +12,7 @@ import pytest
 import sympy
 
 import morello_layouts as ml
-from morello_layouts.plain import plain
+from morello_layouts.core.plain import plain
 from tests.support.tables import each_row
 
 PAIR: dict[str, Any] = {"producer": "[0, 1]", "consumer": "[1, 0]", "shape": ("M", "N")}

@@ -9,7 +9,7 @@ import pytest
 from sympy import Mod, floor, symbols
 
 import morello_layouts as ml
-from morello_layouts.maps import IndexMap
+from morello_layouts.core.maps import IndexMap
 from tests.support.tables import each_row
 
 BASE = ml.index_map("f32[16,256]{1,0:T(8,128)}")

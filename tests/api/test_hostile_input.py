@@ -12,8 +12,8 @@ import pytest
 import sympy
 
 import morello_layouts as ml
+from morello_layouts.core.limits import LAYOUT_TEXT
 from morello_layouts.errors import LayoutError, ParseError
-from morello_layouts.limits import LAYOUT_TEXT
 from tests.support.tables import each_row
 
 LONG = "1" * 5000

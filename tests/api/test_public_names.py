@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.cli.main import commands
+from morello_layouts.interfaces.cli.main import commands
 from tests.support.paths import ROOT
 
 NAMED = re.compile(r"In Python: ([\w., ]+)\.(?: |$)")

@@ -16,7 +16,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from morello_layouts.api.conversions import NOTATIONS  # noqa: E402
+from morello_layouts.interfaces.api.conversions import NOTATIONS  # noqa: E402
 from tests.support.conversion_cases import CASES, converted  # noqa: E402
 
 RECORD = ROOT / "tests" / "data" / "convert_matrix.jsonl"

@@ -15,8 +15,8 @@ from time import perf_counter
 
 from popular import POPULAR
 
-from morello_layouts.explorer.server import Server, asked
-from morello_layouts.explorer.subject import Question
+from morello_layouts.interfaces.explorer.server import Server, asked
+from morello_layouts.interfaces.explorer.subject import Question
 
 TIMES = 15
 SLOW = Question("f32[100000,100000]{1,0:T" + "(3,7)(2,5)" * 20 + "}")
@@ -26,7 +26,7 @@ def questions() -> Iterator[tuple[str, Question]]:
     """The popular layouts of the benchmarks, then the page's presets."""
     for name, text, shape in POPULAR:
         yield name, Question(text, "" if shape is None else "x".join(map(str, shape)))
-    presets = files("morello_layouts.explorer").joinpath("static/presets.json")
+    presets = files("morello_layouts.interfaces.explorer").joinpath("static/presets.json")
     for preset in json.loads(presets.read_text(encoding="utf-8")):
         yield f"preset: {preset['name']}", Question.of(preset["question"])
 

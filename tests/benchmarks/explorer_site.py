@@ -53,7 +53,7 @@ def waited(driver: Any, before: str) -> tuple[float, float]:
 
 
 def main() -> None:
-    presets = files("morello_layouts.explorer").joinpath("static/presets.json")
+    presets = files("morello_layouts.interfaces.explorer").joinpath("static/presets.json")
     questions = [preset["question"] for preset in json.loads(presets.read_text(encoding="utf-8"))]
     driver, firsts, wholes = browser(), [], []
     try:

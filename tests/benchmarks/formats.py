@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import morello_layouts as ml
-from morello_layouts.maps import IndexMap
+from morello_layouts.core.maps import IndexMap
 
 __all__ = ["FORMATS", "GROUPS", "Format"]
 

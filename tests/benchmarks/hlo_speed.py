@@ -22,7 +22,7 @@ from time import perf_counter
 from hlo_dump import PROGRAM, large_dump, programs
 from simplify_page import table
 
-from morello_layouts.hlo import HloModule, read_hlo
+from morello_layouts.programs.hlo import HloModule, read_hlo
 
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- begin hlo: hlo_speed.py -->\n", "<!-- end hlo -->"
@@ -31,7 +31,7 @@ ROUNDS = 5
 MEMORY = """
 import re, sys
 from pathlib import Path
-from morello_layouts.hlo import read_hlo
+from morello_layouts.programs.hlo import read_hlo
 peak = lambda: int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
 before = peak()
 module = read_hlo(sys.argv[1])

@@ -29,9 +29,9 @@ sys.path.append(str(Path(__file__).parent))
 from formats import FORMATS
 
 import morello_layouts as ml
-from morello_layouts.maps import IndexMap
-from morello_layouts.recipe import digits
-from morello_layouts.recipe.digits import AxisDigit
+from morello_layouts.core.maps import IndexMap
+from morello_layouts.core.recipe import digits
+from morello_layouts.core.recipe.digits import AxisDigit
 
 PAGE = Path(__file__).parents[2] / "docs" / "comparison.md"
 CASES = Path(__file__).parents[1] / "data" / "simplify_cases.json"

@@ -21,7 +21,7 @@ from time import process_time
 from typing import Any
 
 import morello_layouts
-from morello_layouts.limits import LAYOUT_TEXT
+from morello_layouts.core.limits import LAYOUT_TEXT
 
 PARTS = (
     *(" ", "\n", ",", "*", "a", "1", "_", "(", "{", "[", "<", "#", "=", ":", "%", '"', "."),

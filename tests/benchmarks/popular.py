@@ -14,7 +14,7 @@ from time import process_time
 from sympy.core.cache import clear_cache
 
 import morello_layouts as ml
-from morello_layouts.maps import IndexMap
+from morello_layouts.core.maps import IndexMap
 
 sys.path.append(str(Path(__file__).parent))
 

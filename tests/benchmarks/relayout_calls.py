@@ -22,7 +22,7 @@ from time import perf_counter, process_time, thread_time
 import numpy as np
 
 import morello_layouts as ml
-from morello_layouts.kernels import build
+from morello_layouts.outputs.kernels import build
 
 SHAPES = (
     ("u1", (4, 4)),

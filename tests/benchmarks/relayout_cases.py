@@ -17,10 +17,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 
 import morello_layouts as ml
-from morello_layouts.kernels.build import compiler, load
-from morello_layouts.kernels.emit_c import c_file
-from morello_layouts.kernels.plan import Kernel, domains_of
-from morello_layouts.recipe import Merge, Pad, Recipe, Split, Transpose
+from morello_layouts.core.recipe import Merge, Pad, Recipe, Split, Transpose
+from morello_layouts.outputs.kernels.build import compiler, load
+from morello_layouts.outputs.kernels.emit_c import c_file
+from morello_layouts.outputs.kernels.plan import Kernel, domains_of
 
 Move = Callable[[], object]
 

@@ -42,7 +42,7 @@ from relayout_cases import (
     torchs,
 )
 
-from morello_layouts.kernels.build import FLAGS
+from morello_layouts.outputs.kernels.build import FLAGS
 
 PAGE = Path(__file__).parents[2] / "docs" / "relayout_kernels.md"
 BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from morello_layouts import reshard
-from morello_layouts.resharding.mpi import transfer_of
+from morello_layouts.machines.resharding.mpi import transfer_of
 
 N = 8192
 ROWS, COLUMNS = (f"f32[{N},{N}], mesh={{'x': 4}}, spec=P({x})" for x in ("'x', None", "None, 'x'"))

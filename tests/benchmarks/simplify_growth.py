@@ -16,7 +16,7 @@ from typing import Final
 
 from simplify_page import machine, table
 
-from morello_layouts.expr import AffineExpr, cheapest, readable, variable
+from morello_layouts.core.expr import AffineExpr, cheapest, readable, variable
 
 SIZES: Final = (4, 8, 16, 32, 64)
 TERMS: Final = 500

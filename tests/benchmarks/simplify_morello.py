@@ -17,7 +17,7 @@ from typing import Final
 from simplify_page import table
 
 import morello_layouts as ml
-from morello_layouts.expr import AffineExpr, Digit, cheapest
+from morello_layouts.core.expr import AffineExpr, Digit, cheapest
 
 ORACLE: Final = Path(__file__).parents[1] / "data" / "morello_oracle.jsonl"
 AIM: Final = 0.6

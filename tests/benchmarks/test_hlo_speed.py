@@ -7,7 +7,7 @@ from time import process_time
 
 from hlo_dump import large_dump
 
-from morello_layouts.hlo import read_hlo
+from morello_layouts.programs.hlo import read_hlo
 
 
 def test_five_megabytes_are_read_in_a_second(tmp_path: Path) -> None:

@@ -16,9 +16,9 @@ from time import perf_counter, process_time
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.explorer.server import Server, asked
-from morello_layouts.explorer.subject import Question
-from morello_layouts.picture import fitted_view
+from morello_layouts.interfaces.explorer.server import Server, asked
+from morello_layouts.interfaces.explorer.subject import Question
+from morello_layouts.outputs.picture import fitted_view
 from tests.expr.test_growth import TARGETS, digits_of_many_sums, digits_of_many_variables, one_sum
 from tests.hlo.test_errors import rubbish
 from tests.notations.test_rubbish import LONG

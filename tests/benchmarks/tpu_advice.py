@@ -17,7 +17,7 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 from tpu_programs import programs
 
 import morello_layouts as ml
-from morello_layouts.report import bytes_text
+from morello_layouts.programs.report import bytes_text
 
 PAGE = Path(__file__).parents[2] / "docs" / "tpu_advice.md"
 MARK = "<!-- the table: python tests/benchmarks/tpu_advice.py -->\n"

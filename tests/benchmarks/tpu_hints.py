@@ -19,12 +19,12 @@ import jax.numpy as jnp
 from tpu_programs import hinted_programs, programs
 
 from morello_layouts.errors import LayoutError
-from morello_layouts.report import bytes_text
+from morello_layouts.programs.report import bytes_text
+from morello_layouts.programs.tpu_compiler.advise import _MEMORY_KNOWN
+from morello_layouts.programs.tpu_compiler.compilation import Figures, compile_module
+from morello_layouts.programs.tpu_compiler.process import libtpu_compiler
+from morello_layouts.programs.tpu_compiler.program import Program, trace
 from morello_layouts.tpu import Suggestion
-from morello_layouts.tpu_compiler.advise import _MEMORY_KNOWN
-from morello_layouts.tpu_compiler.compilation import Figures, compile_module
-from morello_layouts.tpu_compiler.process import libtpu_compiler
-from morello_layouts.tpu_compiler.program import Program, trace
 
 
 def changed(program: Program, position: int, best: Suggestion, *, is_result: bool) -> Program:

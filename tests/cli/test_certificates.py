@@ -7,7 +7,7 @@ from pathlib import Path
 
 from click.testing import CliRunner, Result
 
-from morello_layouts.cli.main import commands
+from morello_layouts.interfaces.cli.main import commands
 from tests.support.tables import each_row
 
 

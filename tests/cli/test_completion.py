@@ -9,7 +9,7 @@ import sys
 import pytest
 from click.shell_completion import ShellComplete
 
-from morello_layouts.cli.main import commands
+from morello_layouts.interfaces.cli.main import commands
 from morello_layouts.tpu import GENERATIONS
 
 
@@ -47,7 +47,8 @@ def test_files() -> None:
 @pytest.mark.parametrize("name", ["mlay", "morello-layouts"])
 def test_the_script_is_for_the_name_that_was_typed(name: str) -> None:
     variable = f"_{name.upper().replace('-', '_')}_COMPLETE"
-    code = "import sys; from morello_layouts.cli import main; sys.argv = sys.argv[1:]; main()"
+    main = "from morello_layouts.interfaces.cli import main"
+    code = f"import sys; {main}; sys.argv = sys.argv[1:]; main()"
     run = subprocess.run(
         [sys.executable, "-c", code, name],
         env=os.environ | {variable: "zsh_source"},

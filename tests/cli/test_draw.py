@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import morello_layouts as ml
-from morello_layouts.cli.main import commands
+from morello_layouts.interfaces.cli.main import commands
 
 TILED = "f32[3,5]{1,0:T(2,2)}"
 

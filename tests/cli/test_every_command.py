@@ -14,9 +14,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 import morello_layouts as ml
-from morello_layouts.cli import table
-from morello_layouts.cli.main import commands
-from morello_layouts.plain import plain
+from morello_layouts.core.plain import plain
+from morello_layouts.interfaces.cli import table
+from morello_layouts.interfaces.cli.main import commands
 from tests.support import tpu_dumps
 from tests.support.hlo_xla import programs
 from tests.support.json_keys import told_keys, untold

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from morello_layouts.cli.main import commands
-from morello_layouts.explanations.report import Proofs
-from morello_layouts.explanations.rows import proof_rows
+from morello_layouts.interfaces.cli.main import commands
+from morello_layouts.interfaces.explanations.report import Proofs
+from morello_layouts.interfaces.explanations.rows import proof_rows
 from morello_layouts.proof import Proof
 
 MAIN = "bf16[10,200]{1,0:T(8,128)(2,1)}"

@@ -12,9 +12,9 @@ from click.testing import CliRunner, Result
 from hypothesis import given, strategies as st
 
 import morello_layouts as ml
-from morello_layouts.api.conversions import NOTATIONS
-from morello_layouts.cli.main import commands
-from morello_layouts.codegen import TARGETS
+from morello_layouts.interfaces.api.conversions import NOTATIONS
+from morello_layouts.interfaces.cli.main import commands
+from morello_layouts.outputs.codegen import TARGETS
 from tests.support.tables import each_row
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sympy.logic.boolalg import BooleanAtom
 
 import morello_layouts as ml
-from morello_layouts.expr.sympy_functions import BitXor
+from morello_layouts.core.expr.sympy_functions import BitXor
 from tests.support.codegen_cases import OPTIONS, Case, cases, signed_cases
 
 

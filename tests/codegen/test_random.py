@@ -7,10 +7,10 @@ import random
 import numpy as np
 from hypothesis import assume, given, strategies as st
 
-from morello_layouts.codegen import Formulas, print_formulas
+from morello_layouts.core.expr import AffineExpr, cheapest, readable, variable
+from morello_layouts.core.expr.substitution import substitute
 from morello_layouts.errors import UnsupportedError
-from morello_layouts.expr import AffineExpr, cheapest, readable, variable
-from morello_layouts.expr.substitution import substitute
+from morello_layouts.outputs.codegen import Formulas, print_formulas
 from tests.codegen.test_python import Lane, function_of, triton
 
 BOUNDS = st.sampled_from([

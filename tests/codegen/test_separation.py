@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.expr import AffineExpr, Digit, variable
-from morello_layouts.maps.modes import Modes, decompose, modes_along
+from morello_layouts.core.expr import AffineExpr, Digit, variable
+from morello_layouts.core.maps.modes import Modes, decompose, modes_along
 from tests.support.tables import each_row
 
 LAYOUTS = [

@@ -10,11 +10,11 @@ import pytest
 import sympy
 
 import morello_layouts as ml
-from morello_layouts.codegen import TARGETS, Formulas, Target, print_formulas
-from morello_layouts.codegen.operations import Arithmetic, Lowering
-from morello_layouts.codegen.printer import IntType, Widths
-from morello_layouts.expr import Interval, variable
-from morello_layouts.expr.sizes import SizeExpr, ceil_quotient, exact_quotient
+from morello_layouts.core.expr import Interval, variable
+from morello_layouts.core.expr.sizes import SizeExpr, ceil_quotient, exact_quotient
+from morello_layouts.outputs.codegen import TARGETS, Formulas, Target, print_formulas
+from morello_layouts.outputs.codegen.operations import Arithmetic, Lowering
+from morello_layouts.outputs.codegen.printer import IntType, Widths
 from tests.support.codegen_cases import OPTIONS, Case, cases, has_signed_words
 from tests.support.tables import each_row
 
@@ -454,7 +454,7 @@ def test_the_inverse_knows_what_is_assumed() -> None:
 def test_sizes_as_operations() -> None:
     n, m = SizeExpr.named("N"), SizeExpr.named("M")
     lowering = Lowering(Arithmetic())
-    from morello_layouts.codegen.targets import PythonLanguage
+    from morello_layouts.outputs.codegen.targets import PythonLanguage
 
     printer = PythonLanguage().printer(None)
     for size, text in (

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.diagnostics.chains import MoveChain
+from morello_layouts.programs.diagnostics.chains import MoveChain
 from tests.support.hlo_xla import programs
 from tests.support.tpu_dumps import path_of
 

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 import morello_layouts as ml
-from morello_layouts.cli import programs as programs_
-from morello_layouts.cli.main import commands
+from morello_layouts.interfaces.cli import programs as programs_
+from morello_layouts.interfaces.cli.main import commands
 from tests.diagnostics.test_comparison import AFTER, BEFORE
 from tests.diagnostics.test_oom import WHOLE
 from tests.support.hlo_xla import programs

@@ -11,11 +11,11 @@ import pytest
 from click.testing import CliRunner
 
 import morello_layouts as ml
-from morello_layouts.cli.main import commands
-from morello_layouts.diagnostics import digests, fleet
-from morello_layouts.diagnostics.digests import Digest, digest_of
-from morello_layouts.diagnostics.fleet import FleetReport, programs_in
 from morello_layouts.errors import LayoutError
+from morello_layouts.interfaces.cli.main import commands
+from morello_layouts.programs.diagnostics import digests, fleet
+from morello_layouts.programs.diagnostics.digests import Digest, digest_of
+from morello_layouts.programs.diagnostics.fleet import FleetReport, programs_in
 from tests.support import tpu_dumps
 
 NAMES = ("equinox_attention.v5e", "quant_fp8_matmul.v5e", "host_offload_optimizer.v5e")
@@ -90,7 +90,8 @@ def test_processes_give_the_same(dumps: Path) -> None:
 def test_a_process_that_dies_loses_one_file(dumps: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The worker ends itself over one of the programs."""
     command = (
-        "import os; from morello_layouts.diagnostics import digests; good = digests.digest_of; "
+        "import os; from morello_layouts.programs.diagnostics import digests; "
+        "good = digests.digest_of; "
         "digests.digest_of = lambda p: os._exit(3) if 'quant' in p else good(p); digests.serve()"
     )
     monkeypatch.setattr(digests.Worker, "_COMMAND", command)

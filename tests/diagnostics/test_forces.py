@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.diagnostics.forces import Neighbours
+from morello_layouts.programs.diagnostics.forces import Neighbours
 from tests.support import tpu_dumps
 from tests.support.tables import each_row
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.diagnostics import heap as heaps
-from morello_layouts.diagnostics.heap import Heap, heap_of
-from morello_layouts.diagnostics.memory_report import memory_of
 from morello_layouts.errors import LayoutError
-from morello_layouts.hlo.assignment import Schedule
-from morello_layouts.hlo.reader import assignment_beside
+from morello_layouts.programs.diagnostics import heap as heaps
+from morello_layouts.programs.diagnostics.heap import Heap, heap_of
+from morello_layouts.programs.diagnostics.memory_report import memory_of
+from morello_layouts.programs.hlo.assignment import Schedule
+from morello_layouts.programs.hlo.reader import assignment_beside
 from tests.support import tpu_dumps
 from tests.support.tables import each_row
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.diagnostics.moves import HloMove
+from morello_layouts.programs.diagnostics.moves import HloMove
 from tests.support.paths import DATA
 from tests.support.tables import each_row
 

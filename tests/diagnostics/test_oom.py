@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.diagnostics.oom import OomAllocation
-from morello_layouts.diagnostics.oom_messages import bytes_of_text, xla_size
-from morello_layouts.diagnostics.wasteful import INSIDE_REASON, stored_hint
-from morello_layouts.report import bytes_text
+from morello_layouts.programs.diagnostics.oom import OomAllocation
+from morello_layouts.programs.diagnostics.oom_messages import bytes_of_text, xla_size
+from morello_layouts.programs.diagnostics.wasteful import INSIDE_REASON, stored_hint
+from morello_layouts.programs.report import bytes_text
 from tests.support.tables import each_row
 
 # Shape, unpadded size, size, extra memory, expansion; of these issue trackers:

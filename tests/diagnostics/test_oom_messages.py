@@ -9,8 +9,12 @@ import pytest
 from click.testing import CliRunner
 
 import morello_layouts as ml
-from morello_layouts.cli.main import commands
-from morello_layouts.diagnostics.oom_messages import OOM_PATTERNS, bytes_of_text, messages_of
+from morello_layouts.interfaces.cli.main import commands
+from morello_layouts.programs.diagnostics.oom_messages import (
+    OOM_PATTERNS,
+    bytes_of_text,
+    messages_of,
+)
 from tests.support.tables import each_row
 
 G, M = 1 << 30, 1 << 20

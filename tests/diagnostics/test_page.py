@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.report import tile_drawing
+from morello_layouts.programs.report import tile_drawing
 from tests.diagnostics.test_oom import WHOLE
 from tests.support.diagnosed_programs import diagnosis, module
 

@@ -7,9 +7,9 @@ import json
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.diagnostics import moves as verdicts
-from morello_layouts.diagnostics.buffers import Bytes, buffers_of, fused_names
-from morello_layouts.maps.subject import Subject, met
+from morello_layouts.core.maps.subject import Subject, met
+from morello_layouts.programs.diagnostics import moves as verdicts
+from morello_layouts.programs.diagnostics.buffers import Bytes, buffers_of, fused_names
 from tests.support.diagnosed_programs import NAMES, diagnosis, module
 from tests.support.hlo_xla import recorded
 from tests.support.tables import each_row

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import morello_layouts as ml
-from morello_layouts.diagnostics.sharding import group_size_of, partitions_of
 from morello_layouts.notations.sharding.reader import sharding_of
+from morello_layouts.programs.diagnostics.sharding import group_size_of, partitions_of
 from tests.support import tpu_dumps
 from tests.support.tables import each_row
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from morello_layouts.explorer.subject import Question
+from morello_layouts.interfaces.explorer.subject import Question
 from tests.explorer.page import CHROMEDRIVER, CHROMIUM, browser
 from tests.support.paths import ROOT
 from tests.support.tables import each_row

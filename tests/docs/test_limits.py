@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from morello_layouts import limits
+from morello_layouts.core import limits
 from tests.support.paths import ROOT, loaded
 
 VALUES = {name: x for name, x in vars(limits).items() if name.isupper()}

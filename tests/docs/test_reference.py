@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.cli.main import commands
-from morello_layouts.exercises import Exercise
-from morello_layouts.expr import rules
+from morello_layouts.core.expr import rules
+from morello_layouts.interfaces.cli.main import commands
+from morello_layouts.interfaces.exercises import Exercise
 from tests.support.paths import ROOT
 from tests.support.tables import each_row
 

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.description import Description, Part, Word, amount, word_of
-from morello_layouts.explanations.report import sizes_of
-from morello_layouts.expr import AffineExpr
-from morello_layouts.expr.sizes import Int
+from morello_layouts.core.description import Description, Part, Word, amount, word_of
+from morello_layouts.core.expr import AffineExpr
+from morello_layouts.core.expr.sizes import Int
+from morello_layouts.core.plain import plain
+from morello_layouts.core.recipe.digits import index_of
+from morello_layouts.interfaces.explanations.report import sizes_of
 from morello_layouts.notations.registry import describe
 from morello_layouts.notations.xla import ELEMENT_BITS
 from morello_layouts.notations.xla.words import type_in_words
-from morello_layouts.plain import plain
-from morello_layouts.recipe.digits import index_of
 from tests.support.tables import each_row
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from morello_layouts.explorer.server import Server
-from morello_layouts.explorer.worker import Worker
+from morello_layouts.interfaces.explorer.server import Server
+from morello_layouts.interfaces.explorer.worker import Worker
 from tests.explorer.page import PATIENCE, browser
 
 

@@ -12,19 +12,19 @@ import pytest
 from hypothesis import given, strategies as st
 
 import morello_layouts as ml
-from morello_layouts.explanations.rows import proof_rows
-from morello_layouts.explorer.answer import answer, parts
-from morello_layouts.explorer.engine import answered, joined
-from morello_layouts.explorer.subject import (
+from morello_layouts.core.limits import EXPLORER_TEXT
+from morello_layouts.core.maps.names import renamed
+from morello_layouts.interfaces.explanations.rows import proof_rows
+from morello_layouts.interfaces.explorer.answer import answer, parts
+from morello_layouts.interfaces.explorer.engine import answered, joined
+from morello_layouts.interfaces.explorer.subject import (
     FieldError,
     Question,
     at_numbers,
     is_formula,
     parse_sizes,
 )
-from morello_layouts.limits import EXPLORER_TEXT
-from morello_layouts.maps.names import renamed
-from morello_layouts.picture.picture import size_of
+from morello_layouts.outputs.picture.picture import size_of
 from tests.support.presets import PRESETS
 from tests.support.tables import each_row
 
@@ -78,7 +78,7 @@ def test_presets_have_names_of_their_own_and_groups_in_one_piece() -> None:
 
 
 def test_proofs_are_those_of_explain() -> None:
-    from morello_layouts.explanations import explain
+    from morello_layouts.interfaces.explanations import explain
 
     text = "bf16[10,200]{1,0:T(8,128)(2,1)}"
     (report,) = explain(text).arrays

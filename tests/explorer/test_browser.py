@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.explorer.server import Server
-from morello_layouts.explorer.worker import Worker
-from morello_layouts.maps.names import renamed
+from morello_layouts.core.maps.names import renamed
+from morello_layouts.interfaces.explorer.server import Server
+from morello_layouts.interfaces.explorer.worker import Worker
 from tests.explorer.page import CHROMEDRIVER, CHROMIUM, PATIENCE, Page
 from tests.support.presets import PRESETS
 

@@ -22,12 +22,12 @@ from urllib.parse import urlencode
 import pytest
 from click.testing import CliRunner
 
-from morello_layouts.cli.main import commands
+from morello_layouts.core.limits import EXPLORER_COMPARED, EXPLORER_STARTS, EXPLORER_TEXT
 from morello_layouts.errors import LayoutError
-from morello_layouts.explorer.server import HOST, Server, asked, link
-from morello_layouts.explorer.subject import Question
-from morello_layouts.explorer.worker import Worker
-from morello_layouts.limits import EXPLORER_COMPARED, EXPLORER_STARTS, EXPLORER_TEXT
+from morello_layouts.interfaces.cli.main import commands
+from morello_layouts.interfaces.explorer.server import HOST, Server, asked, link
+from morello_layouts.interfaces.explorer.subject import Question
+from morello_layouts.interfaces.explorer.worker import Worker
 from tests.explorer.page import PATIENCE
 
 # Formulas whose floors nest: more work than a request may take.
@@ -323,9 +323,9 @@ def test_processes_that_cannot_load_are_told_and_not_started_for_ever(
 
 AT_WORK = """
 import io, json
-import morello_layouts.explorer.answer as module
-from morello_layouts.explorer.engine import WARMING
-from morello_layouts.explorer.worker import work
+import morello_layouts.interfaces.explorer.answer as module
+from morello_layouts.interfaces.explorer.engine import WARMING
+from morello_layouts.interfaces.explorer.worker import work
 kinds = {
     WARMING["layout"]: dict,
     "memory": lambda: bytearray(1 << 60),
@@ -406,7 +406,7 @@ def test_a_closed_worker_leaves_no_process() -> None:
 
 @pytest.mark.slow
 def test_a_process_ends_at_its_deadline_by_itself() -> None:
-    command = [sys.executable, "-m", "morello_layouts.explorer.worker", "1"]
+    command = [sys.executable, "-m", "morello_layouts.interfaces.explorer.worker", "1"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
         assert process.stdout is not None

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.maps.names import renamed
+from morello_layouts.core.maps.names import renamed
 from morello_layouts.notations import parse_shape
 from tests.explorer.page import CHROMEDRIVER, CHROMIUM, Page
 from tests.explorer.static_server import serving

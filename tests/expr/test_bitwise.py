@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.expr import Interval
+from morello_layouts.core.expr import Interval
 from morello_layouts.notations import parse_bounds, parse_expression
 
 BOUNDS = {"i": Interval(0, 63), "j": Interval(-9, 20)}

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from morello_layouts.expr import OPERATIONS, AffineExpr, cheapest, digit, variable
-from morello_layouts.expr.boxes import Fits, affine_on, two_slopes
-from morello_layouts.expr.cheapest import expand_digits
+from morello_layouts.core.expr import OPERATIONS, AffineExpr, cheapest, digit, variable
+from morello_layouts.core.expr.boxes import Fits, affine_on, two_slopes
+from morello_layouts.core.expr.cheapest import expand_digits
 from tests.support.expr_judges import agree
 from tests.support.fuzz_simplify import questions
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from morello_layouts.expr import CostModel, cheapest, readable
+from morello_layouts.core.expr import CostModel, cheapest, readable
 from tests.support.expr_judges import MOST_POINTS, equal_by_isl, grid_of, points_of
 from tests.support.expr_trees import evaluate, form_of
 from tests.support.paths import DATA

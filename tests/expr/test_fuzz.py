@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.expr import SHIFTS, AffineExpr, CostModel, cheapest
+from morello_layouts.core.expr import SHIFTS, AffineExpr, CostModel, cheapest
 from tests.support import fuzz_simplify
 from tests.support.fuzz_simplify import Question, failure, form_of, main, questions, shrunk, text_of
 

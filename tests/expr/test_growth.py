@@ -9,7 +9,7 @@ from typing import TypeAlias
 import pytest
 from simplify_growth import floors_that_do_not_divide, nests_of_mods, tilings_that_do_not_join
 
-from morello_layouts.expr import OPERATIONS, AffineExpr, cheapest, digit, readable, variable
+from morello_layouts.core.expr import OPERATIONS, AffineExpr, cheapest, digit, readable, variable
 from tests.support.steps import steps
 
 TARGETS = {"readable": readable, "cheapest": cheapest}

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from morello_layouts.expr import Interval, digit, variable
-from morello_layouts.expr.bounds import range_of_floors, range_of_xor
-from morello_layouts.expr.sizes import SizeExpr
+from morello_layouts.core.expr import Interval, digit, variable
+from morello_layouts.core.expr.bounds import range_of_floors, range_of_xor
+from morello_layouts.core.expr.sizes import SizeExpr
 from tests.support.expr_interval_cases import CHECKS, check_levels, check_xors
 
 N = SizeExpr.named("N")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, strategies as st
 
-from morello_layouts.expr import (
+from morello_layouts.core.expr import (
     AffineExpr,
     CostModel,
     canonicalize,

@@ -11,7 +11,7 @@ from peers import isl, ours
 from peers.tree import Case, cost, first_difference, recorded, show
 from simplify_tilings import KINDS, cases
 
-from morello_layouts.expr import OPERATIONS
+from morello_layouts.core.expr import OPERATIONS
 
 SEED, COUNT = 20, 150
 CASES = list(cases(SEED, COUNT))

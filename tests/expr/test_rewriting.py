@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from morello_layouts.errors import UnsupportedError
-from morello_layouts.expr import (
+from morello_layouts.core.expr import (
     AffineExpr,
     Digit,
     canonicalize,
@@ -16,8 +15,9 @@ from morello_layouts.expr import (
     readable,
     variable,
 )
-from morello_layouts.expr.cheapest import expand_digits
-from morello_layouts.limits import EXPR_NESTING
+from morello_layouts.core.expr.cheapest import expand_digits
+from morello_layouts.core.limits import EXPR_NESTING
+from morello_layouts.errors import UnsupportedError
 from tests.support.expr_judges import agree
 from tests.support.expr_measure import measure
 from tests.support.fuzz_simplify import questions

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from morello_layouts.expr import AffineExpr, Digit, canonicalize, rules, variable
-from morello_layouts.expr.rules import DIGIT_RULES, SUM_RULES, Rule
-from morello_layouts.expr.simplify import digit_rules, sum_rules
-from morello_layouts.expr.sizes import SizeExpr, common_divisor, is_nonnegative
+from morello_layouts.core.expr import AffineExpr, Digit, canonicalize, rules, variable
+from morello_layouts.core.expr.rules import DIGIT_RULES, SUM_RULES, Rule
+from morello_layouts.core.expr.simplify import digit_rules, sum_rules
+from morello_layouts.core.expr.sizes import SizeExpr, common_divisor, is_nonnegative
 from tests.support.expr_rule_cases import (
     ENTRIES,
     Maker,

@@ -10,9 +10,17 @@ import sympy
 from sympy import Mod, Symbol, ceiling, floor
 
 import morello_layouts as ml
+from morello_layouts.core.expr import (
+    SHIFTS,
+    AffineExpr,
+    CostModel,
+    Digit,
+    cheapest,
+    digit,
+    variable,
+)
+from morello_layouts.core.expr.conversions import form_from_sympy, to_sympy
 from morello_layouts.errors import LayoutError, ParseError, UnsupportedError
-from morello_layouts.expr import SHIFTS, AffineExpr, CostModel, Digit, cheapest, digit, variable
-from morello_layouts.expr.conversions import form_from_sympy, to_sympy
 from tests.support.expr_judges import agree
 from tests.support.fuzz_simplify import questions
 from tests.support.tables import each_row

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.core.expr.sizes import Int, SizeExpr
 from tests.support.tables import each_row
 
 N = SizeExpr.named("N")

@@ -16,9 +16,9 @@ import pytest
 import sympy
 
 import morello_layouts as ml
-from morello_layouts.expr import cheapest, readable
-from morello_layouts.expr.conversions import to_sympy
-from morello_layouts.expr.sympy_functions import Mod, ceiling, floor
+from morello_layouts.core.expr import cheapest, readable
+from morello_layouts.core.expr.conversions import to_sympy
+from morello_layouts.core.expr.sympy_functions import Mod, ceiling, floor
 from tests.support.fuzz_simplify import Question, evaluate, questions
 
 POINTS = 12

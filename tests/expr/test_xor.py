@@ -8,10 +8,17 @@ import sympy
 from hypothesis import given, strategies as st
 
 import morello_layouts as ml
-from morello_layouts.expr import AffineExpr, Interval, canonicalize, cheapest, readable, variable
-from morello_layouts.expr.affine import xor
-from morello_layouts.expr.conversions import form_from_sympy, latex, to_sympy
-from morello_layouts.expr.sympy_functions import BitXor
+from morello_layouts.core.expr import (
+    AffineExpr,
+    Interval,
+    canonicalize,
+    cheapest,
+    readable,
+    variable,
+)
+from morello_layouts.core.expr.affine import xor
+from morello_layouts.core.expr.conversions import form_from_sympy, latex, to_sympy
+from morello_layouts.core.expr.sympy_functions import BitXor
 from morello_layouts.notations import parse_expression
 from tests.support.expr_judges import differences, grid_of, variables_of
 from tests.support.tables import each_row

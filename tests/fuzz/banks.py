@@ -17,9 +17,9 @@ from time import perf_counter
 from typing import NamedTuple
 
 import morello_layouts as ml
-from morello_layouts.expr import AffineExpr
-from morello_layouts.gpu.access import Lanes
-from morello_layouts.maps import IndexMap
+from morello_layouts.core.expr import AffineExpr
+from morello_layouts.core.maps import IndexMap
+from morello_layouts.machines.gpu.access import Lanes
 
 WIDTHS = (1, 2, 4, 8, 16)
 """Bytes of a lane."""

@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import morello_layouts as ml
-from morello_layouts.gpu.access import Lanes
+from morello_layouts.machines.gpu.access import Lanes
 from morello_layouts.proof.verdict import SymbolicCounterexample
 from tests.fuzz import banks
 from tests.fuzz.layouts import (

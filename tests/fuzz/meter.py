@@ -20,7 +20,7 @@ from time import process_time
 from typing import Any, get_args
 
 import morello_layouts as ml
-from morello_layouts.codegen.targets import Target
+from morello_layouts.outputs.codegen.targets import Target
 from tests.fuzz import banks, judgements, resharding
 from tests.fuzz.layouts import tiled_of
 from tests.support import fuzz_hlo, fuzz_simplify

@@ -25,11 +25,11 @@ from typing import Any
 import numpy as np
 
 from morello_layouts.errors import UnsupportedError
+from morello_layouts.machines.resharding.combs import Message
+from morello_layouts.machines.resharding.counts import Traffic, traffic
+from morello_layouts.machines.resharding.exchange import Exchange, exchange
+from morello_layouts.machines.resharding.steps import jax_code, kind_of, steps_of
 from morello_layouts.notations.sharding import Sharding
-from morello_layouts.resharding.combs import Message
-from morello_layouts.resharding.counts import Traffic, traffic
-from morello_layouts.resharding.exchange import Exchange, exchange
-from morello_layouts.resharding.steps import jax_code, kind_of, steps_of
 from tests.support.shardings import holders, random_mesh, random_sharding
 
 WRITE_EVERY = 200
@@ -180,7 +180,7 @@ def share_of_busiest(found: Exchange) -> float:
     """Return how many messages the busiest holder of a part sends, beside the fewest it must.
 
     >>> from morello_layouts.notations.sharding import Level, Mesh, Sharding
-    >>> from morello_layouts.resharding.exchange import exchange
+    >>> from morello_layouts.machines.resharding.exchange import exchange
     >>> mesh = Mesh((("x", 4), ("y", 4)))
     >>> one, other = (Sharding(mesh, ((Level((axis,)),),)) for axis in "xy")
     >>> share_of_busiest(exchange(one, other, (16,)))

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.gpu.access import Copy, Lanes
-from morello_layouts.plain import plain
+from morello_layouts.core.plain import plain
+from morello_layouts.machines.gpu.access import Copy, Lanes
 from tests.fuzz import banks
 from tests.support.paths import DATA
 from tests.support.tables import each_row
@@ -26,7 +26,7 @@ def test_random_accesses_are_those_of_counting() -> None:
 def test_a_wrong_answer_is_seen(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("morello_layouts.gpu.banks.BANKS", 16)
+    monkeypatch.setattr("morello_layouts.machines.gpu.banks.BANKS", 16)
     monkeypatch.setattr("sys.argv", ["banks", "--count", "30"])
     assert banks.main() == 1
     assert "WRONG --seed 1 --start " in capsys.readouterr().out
@@ -58,7 +58,7 @@ def test_lane_by_lane_without_numpy_it_is_the_same(monkeypatch: pytest.MonkeyPat
     questions = list(product(layouts, accesses, [4, 8, 16, 32, 96, 128], places))[::4]
     answers = [asked(*question) for question in questions]
     assert sum("conflict" in one for one in answers) > 60
-    monkeypatch.setattr("morello_layouts.gpu.banks.has_numpy", lambda: False)
+    monkeypatch.setattr("morello_layouts.machines.gpu.banks.has_numpy", lambda: False)
     for question, answer in zip(questions, answers, strict=True):
         assert asked(*question) == answer, question
 

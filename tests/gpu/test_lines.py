@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.expr import AffineExpr
-from morello_layouts.gpu.access import Lanes
-from morello_layouts.maps import IndexMap
-from morello_layouts.plain import plain
+from morello_layouts.core.expr import AffineExpr
+from morello_layouts.core.maps import IndexMap
+from morello_layouts.core.plain import plain
+from morello_layouts.machines.gpu.access import Lanes
 from tests.fuzz import banks
 from tests.support.tables import each_row
 

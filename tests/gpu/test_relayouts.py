@@ -10,8 +10,8 @@ from itertools import product
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.gpu.relayouts import register_relayout
-from morello_layouts.recipe import Recipe, delinearize, linear_index, recipe_of_bases
+from morello_layouts.core.recipe import Recipe, delinearize, linear_index, recipe_of_bases
+from morello_layouts.machines.gpu.relayouts import register_relayout
 
 Place = tuple[int, int, int, int]
 """Register, lane, warp and block."""
@@ -49,7 +49,7 @@ def random_pairs(count: int, seed: int) -> Iterator[tuple[Recipe, Recipe]]:
 @cache
 def elements(recipe: Recipe) -> dict[Place, int]:
     """The element at each place, from the reading of the recipe backwards."""
-    from morello_layouts.recipe import logical_coordinates
+    from morello_layouts.core.recipe import logical_coordinates
 
     found = {}
     for at in product(*map(range, recipe.physical_shape)):

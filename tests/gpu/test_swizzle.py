@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.gpu import BankConflicts
-from morello_layouts.gpu.spaces import Search, row_echelon
-from morello_layouts.plain import plain
+from morello_layouts.core.plain import plain
+from morello_layouts.machines.gpu import BankConflicts
+from morello_layouts.machines.gpu.spaces import Search, row_echelon
 from tests.support import swizzle_judges as judges
 from tests.support.swizzle_judges import Tile
 from tests.support.tables import each_row

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import morello_layouts as ml
-from morello_layouts.gpu import BankConflicts, Fragment
+from morello_layouts.machines.gpu import BankConflicts, Fragment
 from morello_layouts.notations import parse
 from tests.support.tables import each_row
 

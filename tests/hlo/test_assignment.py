@@ -8,9 +8,9 @@ import pytest
 
 import morello_layouts as ml
 from morello_layouts.errors import ParseError
-from morello_layouts.hlo.assignment import PlacedValue, Schedule, read_assignment
-from morello_layouts.hlo.reader import assignment_beside, program_beside, program_name
 from morello_layouts.notations.xla import XlaShape
+from morello_layouts.programs.hlo.assignment import PlacedValue, Schedule, read_assignment
+from morello_layouts.programs.hlo.reader import assignment_beside, program_beside, program_name
 from tests.support import tpu_dumps
 from tests.support.tables import each_row
 

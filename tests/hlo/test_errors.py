@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from morello_layouts.diagnostics import diagnose
 from morello_layouts.errors import LayoutError, ParseError
-from morello_layouts.hlo import read_hlo
-from morello_layouts.hlo.reader import platform_of
+from morello_layouts.programs.diagnostics import diagnose
+from morello_layouts.programs.hlo import read_hlo
+from morello_layouts.programs.hlo.reader import platform_of
 from tests.support import fuzz_hlo
 from tests.support.hlo_xla import programs
 from tests.support.tables import each_row

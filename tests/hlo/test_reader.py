@@ -12,7 +12,7 @@ import pytest
 
 import morello_layouts as ml
 from morello_layouts.errors import LayoutError
-from morello_layouts.hlo import read_hlo
+from morello_layouts.programs.hlo import read_hlo
 from tests.support.hlo_xla import programs
 from tests.support.paths import DATA
 from tests.support.tables import each_row

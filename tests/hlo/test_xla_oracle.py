@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from morello_layouts.hlo import HloComputation, HloInstruction, HloModule, read_hlo
+from morello_layouts.programs.hlo import HloComputation, HloInstruction, HloModule, read_hlo
 from tests.support.hlo_xla import facts, programs, recorded
 from tests.support.tables import each_row
 

@@ -9,10 +9,10 @@ import pytest
 
 import morello_layouts as ml
 from morello_layouts.errors import LayoutError, UnsupportedError
-from morello_layouts.hlo import HloInstruction
-from morello_layouts.indexing import IndexingMap
-from morello_layouts.indexing.programs import OperandRead, instruction_indexing
 from morello_layouts.notations.xla.shape import XlaTuple
+from morello_layouts.programs.hlo import HloInstruction
+from morello_layouts.programs.indexing import IndexingMap
+from morello_layouts.programs.indexing.programs import OperandRead, instruction_indexing
 from tests.support.hlo_reads import recorded
 from tests.support.hlo_xla import programs
 from tests.support.tables import each_row
@@ -22,7 +22,7 @@ RECORDED = recorded()
 
 def runtime_values(m: IndexingMap, indices: dict[str, Any], points: list[Any]) -> list[Any]:
     """Return the values of run-time variables at points of the others, as XLA clamps them."""
-    from morello_layouts.indexing.expressions import evaluate
+    from morello_layouts.programs.indexing.expressions import evaluate
 
     at = dict(zip(m.variables, points, strict=False))
     found = []

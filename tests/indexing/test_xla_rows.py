@@ -11,7 +11,7 @@ import pytest
 
 from morello_layouts import indexing_map
 from morello_layouts.errors import ParseError, UnsupportedError
-from morello_layouts.indexing import IndexingMap
+from morello_layouts.programs.indexing import IndexingMap
 from tests.support.paths import DATA
 from tests.support.tables import each_row
 

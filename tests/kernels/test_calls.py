@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.kernels import build
-from morello_layouts.kernels.compiled import CompiledRelayout
+from morello_layouts.outputs.kernels import build
+from morello_layouts.outputs.kernels.compiled import CompiledRelayout
 from tests.support.kernel_runs import need
 
 TILED = "{1,0:T(2,4)}"

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.kernels import build
+from morello_layouts.outputs.kernels import build
 from tests.support.kernel_runs import need
 from tests.support.tables import each_row
 

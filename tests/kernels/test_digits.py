@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.kernels.chains import chains_of
-from morello_layouts.recipe.digits import AxisDigit
+from morello_layouts.core.recipe.digits import AxisDigit
+from morello_layouts.outputs.kernels.chains import chains_of
 from tests.support.kernel_runs import QUICK, Case, need, run_all
 from tests.support.kernel_sized_runs import SizedCase, build, run_all as run_sized
 

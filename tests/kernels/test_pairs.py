@@ -8,7 +8,7 @@ import pytest
 from hypothesis import Phase, assume, given, settings, strategies as st
 
 import morello_layouts as ml
-from morello_layouts.kernels.plan import Kernel, plan_kernel
+from morello_layouts.outputs.kernels.plan import Kernel, plan_kernel
 from tests.support.kernel_runs import QUICK, Case, compilers, need, run_all
 from tests.support.xla_strategies import LARGEST_SPAN, sizes, tiles
 

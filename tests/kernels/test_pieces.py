@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
-from morello_layouts.expr.sizes import SizeExpr
-from morello_layouts.kernels.domains import evaluate, upper_bound
-from morello_layouts.kernels.pieces import _repeated, _repeated_of_any
+from morello_layouts.core.expr.sizes import SizeExpr
+from morello_layouts.outputs.kernels.domains import evaluate, upper_bound
+from morello_layouts.outputs.kernels.pieces import _repeated, _repeated_of_any
 
 N = SizeExpr.named("N")
 

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.kernels.chains import DigitChains, SharedJump, growth_of, shared_jumps
-from morello_layouts.kernels.domains import Domain, LoopAxis
-from morello_layouts.kernels.emit_cuda import _in_words
-from morello_layouts.kernels.nests import (
+from morello_layouts.core.recipe import Recipe, Replicate
+from morello_layouts.core.recipe.digits import AxisDigit
+from morello_layouts.outputs.kernels.chains import DigitChains, SharedJump, growth_of, shared_jumps
+from morello_layouts.outputs.kernels.domains import Domain, LoopAxis
+from morello_layouts.outputs.kernels.emit_cuda import _in_words
+from morello_layouts.outputs.kernels.nests import (
     CopyRun,
     Deinterleave,
     Interleave,
@@ -21,11 +23,15 @@ from morello_layouts.kernels.nests import (
     Transposition,
     Turn,
 )
-from morello_layouts.kernels.pieces import element_domains, held_by, padding_domains
-from morello_layouts.kernels.plan import Elementwise, Kernel, KernelPlan, domains_of, plan_kernel
-from morello_layouts.kernels.vectorize import vectorize, with_prefetch
-from morello_layouts.recipe import Recipe, Replicate
-from morello_layouts.recipe.digits import AxisDigit
+from morello_layouts.outputs.kernels.pieces import element_domains, held_by, padding_domains
+from morello_layouts.outputs.kernels.plan import (
+    Elementwise,
+    Kernel,
+    KernelPlan,
+    domains_of,
+    plan_kernel,
+)
+from morello_layouts.outputs.kernels.vectorize import vectorize, with_prefetch
 
 PADDED = [
     ("{1,0:T(2,2)}", (3, 5)),

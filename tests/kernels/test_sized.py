@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.kernels import Kernel, compiled, kernel_text
-from morello_layouts.kernels.c_loops import PLAIN, argument
-from morello_layouts.kernels.domains import Domain, evaluate, upper_bound
-from morello_layouts.kernels.emit_c import c_file, join
-from morello_layouts.kernels.plan import domains_of, plan_kernel
+from morello_layouts.outputs.kernels import Kernel, compiled, kernel_text
+from morello_layouts.outputs.kernels.c_loops import PLAIN, argument
+from morello_layouts.outputs.kernels.domains import Domain, evaluate, upper_bound
+from morello_layouts.outputs.kernels.emit_c import c_file, join
+from morello_layouts.outputs.kernels.plan import domains_of, plan_kernel
 from tests.support import cuda_host
 from tests.support.kernel_runs import QUICK, STRICT, compilers, need, python_kernel
 from tests.support.kernel_sized_runs import SizedCase, buffers, build, run_all

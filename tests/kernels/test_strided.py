@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from morello_layouts.core.expr import coordinate_variables
+from morello_layouts.core.expr.sizes import SizeExpr
+from morello_layouts.core.maps import IndexMap
+from morello_layouts.core.recipe import recipe_of_formula
 from morello_layouts.errors import UnsupportedError
-from morello_layouts.expr import coordinate_variables
-from morello_layouts.expr.sizes import SizeExpr
-from morello_layouts.kernels.domains import Domain
-from morello_layouts.kernels.plan import domains_of
-from morello_layouts.kernels.relayout import Relayout
-from morello_layouts.maps import IndexMap
-from morello_layouts.recipe import recipe_of_formula
+from morello_layouts.outputs.kernels.domains import Domain
+from morello_layouts.outputs.kernels.plan import domains_of
+from morello_layouts.outputs.kernels.relayout import Relayout
 from tests.recipe.test_recognize import Formula, strided, values
 from tests.support.tables import each_row
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from morello_layouts.kernels import kernel_text
+from morello_layouts.outputs.kernels import kernel_text
 from tests.kernels.test_targets import check
 from tests.support import cuda_host
 from tests.support.kernel_runs import QUICK, Case, need, python_kernel, run_all

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.kernels import kernel_text
-from morello_layouts.kernels.emit_c import join
+from morello_layouts.outputs.kernels import kernel_text
+from morello_layouts.outputs.kernels.emit_c import join
 from tests.kernels.test_pairs import CASES, MATRICES
 from tests.support import cuda_host
 from tests.support.kernel_runs import QUICK, STRICT, Case, compilers, files_of, need, python_kernel

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.kernels import Kernel
-from morello_layouts.kernels.c_loops import PLAIN
-from morello_layouts.kernels.emit_c import c_file
-from morello_layouts.kernels.plan import plan_kernel
+from morello_layouts.outputs.kernels import Kernel
+from morello_layouts.outputs.kernels.c_loops import PLAIN
+from morello_layouts.outputs.kernels.emit_c import c_file
+from morello_layouts.outputs.kernels.plan import plan_kernel
 from tests.support import cuda_host
 from tests.support.kernel_runs import QUICK, library_of, need, run_at
 from tests.support.moves import Moved, random_move

@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 import morello_layouts as ml
-from morello_layouts.loop_nests import LoopNest
+from morello_layouts.outputs.loop_nests import LoopNest
 from tests.support.tables import each_row
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.loop_nests.languages import WRITERS
+from morello_layouts.outputs.loop_nests.languages import WRITERS
 from tests.support import mlir_loops
 from tests.support.loop_cases import Case, random_cases
 from tests.support.mlir_bindings import mlir

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.loop_nests.nest import verified
-from morello_layouts.loop_nests.tree import Guard, Loop, Statement, Visit, Walk
+from morello_layouts.outputs.loop_nests.nest import verified
+from morello_layouts.outputs.loop_nests.tree import Guard, Loop, Statement, Visit, Walk
 from tests.support.loop_cases import Case, random_cases
 from tests.support.tables import each_row
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 
 import morello_layouts as ml
-from morello_layouts.expr import AffineExpr
-from morello_layouts.maps import IndexMap, Place
-from morello_layouts.recipe import (
+from morello_layouts.core.expr import AffineExpr
+from morello_layouts.core.maps import IndexMap, Place
+from morello_layouts.core.recipe import (
     Merge,
     Pad,
     Recipe,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import morello_layouts as ml
-from morello_layouts.maps import IndexMap
+from morello_layouts.core.maps import IndexMap
 from tests.support.paths import DATA
 from tests.support.tables import each_row
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.description import listed
+from morello_layouts.core.description import listed
 from morello_layouts.notations.registry import NOTATIONS as TABLE
 from tests.support.tables import each_row
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.explorer.answer import answer
-from morello_layouts.layout import Layout
+from morello_layouts.core.layout import Layout
+from morello_layouts.interfaces.explorer.answer import answer
 from morello_layouts.notations.morello import row_major
 from morello_layouts.notations.registry import NOTATIONS, Notation, describe
 from tests.support.paths import ROOT

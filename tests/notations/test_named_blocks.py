@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.expr.sizes import evaluated
+from morello_layouts.core.expr.sizes import evaluated
 from morello_layouts.notations.expression import parse_number
 from tests.support.tables import each_row
 

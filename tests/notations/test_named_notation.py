@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.cli.main import commands
+from morello_layouts.interfaces.cli.main import commands
 from morello_layouts.notations.registry import NAMES, NOTATIONS
 from tests.notations.test_every_notation import SHAPES
 

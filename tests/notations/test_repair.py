@@ -7,7 +7,7 @@ import random
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.limits import REPAIRED_TEXT
+from morello_layouts.core.limits import REPAIRED_TEXT
 from morello_layouts.notations.registry import NOTATIONS, Notation
 from tests.support.tables import each_row
 

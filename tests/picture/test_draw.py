@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.picture import picture as png
-from morello_layouts.picture.picture import png_of
+from morello_layouts.outputs.picture import picture as png
+from morello_layouts.outputs.picture.picture import png_of
 from tests.support.paths import ROOT
 from tests.support.tables import each_row
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 import morello_layouts as ml
-from morello_layouts.picture import fitted_view, terminal_lines, view_of
-from morello_layouts.picture.view import visible_indices
+from morello_layouts.outputs.picture import fitted_view, terminal_lines, view_of
+from morello_layouts.outputs.picture.view import visible_indices
 
 BOOK_ROW_MAJOR = [list(range(8 * r, 8 * r + 8)) for r in range(6)]
 BOOK_PACKED = [[4 * r + c % 4 + 24 * (c // 4) for c in range(8)] for r in range(6)]

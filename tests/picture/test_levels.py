@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.picture import view_of
-from morello_layouts.picture.page import stages_of
-from morello_layouts.picture.view import levels_of
-from morello_layouts.recipe import Recipe, pack_array
+from morello_layouts.core.recipe import Recipe, pack_array
+from morello_layouts.outputs.picture import view_of
+from morello_layouts.outputs.picture.page import stages_of
+from morello_layouts.outputs.picture.view import levels_of
 from tests.support.tables import each_row
 
 

@@ -7,7 +7,16 @@ import re
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.recipe import Merge, Pad, Recipe, Replicate, Split, Transpose, Xor, offset_of
+from morello_layouts.core.recipe import (
+    Merge,
+    Pad,
+    Recipe,
+    Replicate,
+    Split,
+    Transpose,
+    Xor,
+    offset_of,
+)
 
 FRAGMENT = "SM80_16x8x16_F32F16F16F32_TN C"
 BLOCKED = "sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [2, 2], order = [1, 0]"

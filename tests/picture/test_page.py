@@ -257,7 +257,7 @@ def test_offsets_beyond_javascript_integers_are_exact(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_hostile_titles_do_nothing(tmp_path: Path) -> None:
-    from morello_layouts.picture import Limits, Style, picture_of
+    from morello_layouts.outputs.picture import Limits, Style, picture_of
 
     hostile = '</script><img src=x onerror="window.harm = 1"><!-- \' & </title>'
     page = picture_of([replace(ml.index_map("f32[2,3]"), source=hostile)], Style(), Limits()).html()

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 import morello_layouts as ml
-from morello_layouts.picture import Limits, Picture, Style, compact_svg, picture_of
-from morello_layouts.picture.panel import DARK, LIGHT, Paper
-from morello_layouts.picture.view import levels_of
-from morello_layouts.recipe import pack_array
+from morello_layouts.core.recipe import pack_array
+from morello_layouts.outputs.picture import Limits, Picture, Style, compact_svg, picture_of
+from morello_layouts.outputs.picture.panel import DARK, LIGHT, Paper
+from morello_layouts.outputs.picture.view import levels_of
 from tests.support.tables import each_row
 
 LAYOUTS = [

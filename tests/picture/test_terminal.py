@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import morello_layouts as ml
-from morello_layouts.picture import ASCII, UNICODE, fitted_view, terminal_lines, view_of
+from morello_layouts.outputs.picture import ASCII, UNICODE, fitted_view, terminal_lines, view_of
 from tests.support.tables import each_row
 
 

@@ -17,11 +17,15 @@ PACKAGE = ROOT / "morello_layouts"
 
 
 def counted() -> tuple[Counter[str], Counter[str]]:
-    """Return the lines and the modules of each package; modules at the top are one package."""
+    """Return the lines and the modules of each package; a group's own modules bear its name."""
     lines, modules = Counter[str](), Counter[str]()
     for path in sorted(PACKAGE.rglob("*.py")):
-        inner = path.relative_to(PACKAGE)
-        name = inner.parts[0] if len(inner.parts) > 1 else "top"
+        *folders, file = path.relative_to(PACKAGE).parts
+        is_group = bool(folders) and folders[0] not in ("notations", "proof")
+        if len(folders) > 1:
+            name = folders[1] if is_group else folders[0]
+        else:
+            name = "top" if not folders or (is_group and file == "__init__.py") else folders[0]
         lines[name] += len(path.read_text(encoding="utf-8").splitlines())
         modules[name] += 1
     return lines, modules

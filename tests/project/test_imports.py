@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import cold_starts
 import pytest
 
+from tests.project import lines
 from tests.support.paths import ROOT
 
 HEAVY = {"cairosvg", "click", "islpy", "rich", "sympy", "waitress"}
@@ -75,7 +76,7 @@ def test_no_module_is_imported_late_without_the_lock() -> None:
         if path.parent.name != "cli"
         for line in _late(ast.parse(path.read_text(encoding="utf-8")))
     ]
-    assert found == [], "import it inside of `with importing:`, from morello_layouts.lazy"
+    assert found == [], "import it inside of `with importing:`, from morello_layouts.core.lazy"
 
 
 def test_two_threads_may_ask_first() -> None:
@@ -83,3 +84,7 @@ def test_two_threads_may_ask_first() -> None:
     pair = "is_bijective('f32[M,N]{1,0:T(8,3)}')", "agree('[0, 1, 0 p(4)]', '[0, 1]', (16, 8))"
     for _ in range(5):
         assert cold_starts.failure(*pair) is None
+
+
+def test_packages_keep_to_their_lines() -> None:
+    assert lines.faults() == [], "raise a budget in [tool.lines] of pyproject.toml with its reason"

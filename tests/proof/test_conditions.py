@@ -7,8 +7,8 @@ from typing import Literal
 import pytest
 import sympy
 
-from morello_layouts.expr import AffineExpr
-from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.core.expr import AffineExpr
+from morello_layouts.core.expr.sizes import Int, SizeExpr
 from morello_layouts.proof.conditions import Fact
 
 M, N = (SizeExpr.named(name) for name in "MN")

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from morello_layouts.expr import rules
-from morello_layouts.expr.rules import Rule, drop_mod
+from morello_layouts.core.expr import rules
+from morello_layouts.core.expr.rules import Rule, drop_mod
 from tests.support.coq import CLAUSES, NOT_NEEDED, assumed, code, stated, theorems
 from tests.support.expr_rule_cases import rules_in
 from tests.support.paths import ROOT

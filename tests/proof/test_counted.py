@@ -6,8 +6,8 @@ from itertools import product
 from typing import Any
 
 import morello_layouts as ml
-from morello_layouts.maps import IndexMap
-from morello_layouts.recipe import Pad, Recipe
+from morello_layouts.core.maps import IndexMap
+from morello_layouts.core.recipe import Pad, Recipe
 from tests.support.tables import each_row
 
 Q = {"injective": ml.is_injective, "surjective": ml.is_surjective, "bijective": ml.is_bijective}

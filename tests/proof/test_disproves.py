@@ -10,9 +10,9 @@ import pytest
 
 import morello_layouts as ml
 from morello_layouts import proof
-from morello_layouts.expr import variable
+from morello_layouts.core.expr import variable
+from morello_layouts.core.recipe import Recipe
 from morello_layouts.proof.isl import Space, Value
-from morello_layouts.recipe import Recipe
 from tests.support.tables import each_row
 
 Question: TypeAlias = Callable[..., ml.Proof]

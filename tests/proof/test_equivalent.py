@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import morello_layouts as ml
-from morello_layouts.expr import variable
+from morello_layouts.core.expr import variable
 from morello_layouts.proof import are_equal
 from tests.support.tables import each_row
 

@@ -11,12 +11,12 @@ import pytest
 from sympy import lambdify, true
 
 import morello_layouts as ml
-from morello_layouts.expr import AffineExpr, coordinate_variables
-from morello_layouts.expr.sizes import SizeExpr
-from morello_layouts.maps import IndexMap
+from morello_layouts.core.expr import AffineExpr, coordinate_variables
+from morello_layouts.core.expr.sizes import SizeExpr
+from morello_layouts.core.maps import IndexMap
+from morello_layouts.core.recipe import Merge, Recipe, Scatter, offset_of, recipe_of_formula
 from morello_layouts.proof import are_equivalent, is_bijective, is_injective, is_surjective, verify
 from morello_layouts.proof.verdict import SymbolicCounterexample
-from morello_layouts.recipe import Merge, Recipe, Scatter, offset_of, recipe_of_formula
 from tests.support.tables import each_row
 
 M, N, LD = map(SizeExpr.named, ("M", "N", "LD"))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from morello_layouts.expr.sizes import SizeExpr
+from morello_layouts.core.expr.sizes import SizeExpr
 from morello_layouts.proof.separable import (
     Floor,
     NotSeparableError,

@@ -12,10 +12,10 @@ from hypothesis import assume, given, settings, strategies as st
 
 import morello_layouts as ml
 from morello_layouts.check import check
-from morello_layouts.expr import AffineExpr
-from morello_layouts.expr.sizes import SizeExpr
-from morello_layouts.maps import IndexMap
-from morello_layouts.recipe import (
+from morello_layouts.core.expr import AffineExpr
+from morello_layouts.core.expr.sizes import SizeExpr
+from morello_layouts.core.maps import IndexMap
+from morello_layouts.core.recipe import (
     Merge,
     Pad,
     Recipe,
@@ -145,7 +145,7 @@ def test_a_wrong_formula_is_refuted() -> None:
 
 def ml_coordinates() -> tuple[Any, int]:
     """A flat offset in which rows are one element too long."""
-    from morello_layouts.expr import variable
+    from morello_layouts.core.expr import variable
 
     return variable("d0", 0, 9) * 65 + variable("d1", 0, 63), 64
 

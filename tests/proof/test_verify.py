@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 import sympy
 
 import morello_layouts as ml
-from morello_layouts.expr import AffineExpr, coordinate_variables
-from morello_layouts.maps import IndexMap
-from morello_layouts.recipe import Pad, Recipe, Xor, offset_of, recipe_of_formula
+from morello_layouts.core.expr import AffineExpr, coordinate_variables
+from morello_layouts.core.maps import IndexMap
+from morello_layouts.core.recipe import Pad, Recipe, Xor, offset_of, recipe_of_formula
 from tests.proof.test_second_opinion import (
     LAST,
     TILED,

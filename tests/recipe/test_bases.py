@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 
 import morello_layouts as ml
-from morello_layouts.recipe import (
+from morello_layouts.core.recipe import (
     Merge,
     Pad,
     Recipe,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from morello_layouts.recipe import binary
+from morello_layouts.core.recipe import binary
 
 
 def _matrices(count: int, square: bool = False) -> Iterator[tuple[int, tuple[int, ...]]]:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 import morello_layouts as ml
-from morello_layouts.expr.sizes import SizeExpr
-from morello_layouts.recipe import (
+from morello_layouts.core.expr.sizes import SizeExpr
+from morello_layouts.core.recipe import (
     Merge,
     Pad,
     Recipe,
@@ -21,7 +21,7 @@ from morello_layouts.recipe import (
     linear_index,
     physical_coordinates,
 )
-from morello_layouts.recipe.digits import (
+from morello_layouts.core.recipe.digits import (
     AxisDigit,
     Digits,
     axes_of,

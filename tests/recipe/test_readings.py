@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from morello_layouts.errors import LayoutError, UnsupportedError
-from morello_layouts.expr import coordinate_variables, variable
-from morello_layouts.expr.sizes import SizeExpr
-from morello_layouts.recipe import Merge, Pad, Recipe, Scatter, Transpose, occupied
-from morello_layouts.recipe.readings import (
+from morello_layouts.core.expr import coordinate_variables, variable
+from morello_layouts.core.expr.sizes import SizeExpr
+from morello_layouts.core.recipe import Merge, Pad, Recipe, Scatter, Transpose, occupied
+from morello_layouts.core.recipe.readings import (
     elements_at,
     elements_by_slot,
     from_bytes,
@@ -21,6 +20,7 @@ from morello_layouts.recipe.readings import (
     to_bytes,
     unpack_array,
 )
+from morello_layouts.errors import LayoutError, UnsupportedError
 from tests.support.tables import each_row
 
 ROW, COL = coordinate_variables((3, 4))

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from morello_layouts.errors import ShapeError, UnsupportedError
-from morello_layouts.expr import AffineExpr, canonicalize, coordinate_variables
-from morello_layouts.expr.sizes import SizeExpr
-from morello_layouts.maps import IndexMap
-from morello_layouts.recipe import (
+from morello_layouts.core.expr import AffineExpr, canonicalize, coordinate_variables
+from morello_layouts.core.expr.sizes import SizeExpr
+from morello_layouts.core.maps import IndexMap
+from morello_layouts.core.recipe import (
     Pad,
     Recipe,
     Scatter,
@@ -28,7 +27,8 @@ from morello_layouts.recipe import (
     recipe_of_formula,
     unpack_array,
 )
-from morello_layouts.recipe.recognize import digits_to_read
+from morello_layouts.core.recipe.recognize import digits_to_read
+from morello_layouts.errors import ShapeError, UnsupportedError
 from tests.support.tables import each_row
 
 Formula: TypeAlias = tuple[tuple[int, ...], AffineExpr]

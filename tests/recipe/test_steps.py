@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from morello_layouts.errors import ShapeError
-from morello_layouts.expr import variable
-from morello_layouts.expr.sizes import SizeExpr
-from morello_layouts.recipe.steps import (
+from morello_layouts.core.expr import variable
+from morello_layouts.core.expr.sizes import SizeExpr
+from morello_layouts.core.recipe.steps import (
     Merge,
     Pad,
     Renumber,
@@ -23,6 +22,7 @@ from morello_layouts.recipe.steps import (
     Window,
     Xor,
 )
+from morello_layouts.errors import ShapeError
 from tests.support.tables import each_row
 
 M = SizeExpr.named("M")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import morello_layouts as ml
-from morello_layouts.recipe import Xor, has_inverse
+from morello_layouts.core.recipe import Xor, has_inverse
 from tests.support.tables import each_row
 
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 import morello_layouts as ml
-from morello_layouts.expr.sizes import SizeExpr
-from morello_layouts.recipe import Merge, Pad, Recipe, Split, Transpose, pack_array
-from morello_layouts.recipe.digits import major_order
-from morello_layouts.recipe.views import reshape_recipe, reshape_steps, with_inner_axis
+from morello_layouts.core.expr.sizes import SizeExpr
+from morello_layouts.core.recipe import Merge, Pad, Recipe, Split, Transpose, pack_array
+from morello_layouts.core.recipe.digits import major_order
+from morello_layouts.core.recipe.views import reshape_recipe, reshape_steps, with_inner_axis
 
 M, N = SizeExpr.named("M"), SizeExpr.named("N")
 

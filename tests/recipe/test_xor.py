@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 import morello_layouts as ml
-from morello_layouts.recipe import (
+from morello_layouts.core.recipe import (
     Merge,
     Pad,
     Recipe,

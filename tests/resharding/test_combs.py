@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from morello_layouts.resharding.combs import (
+from morello_layouts.machines.resharding.combs import (
     Comb,
     Level,
     clip,

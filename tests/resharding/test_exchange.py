@@ -6,10 +6,10 @@ from itertools import islice
 
 import pytest
 
+from morello_layouts.machines.resharding import counts
+from morello_layouts.machines.resharding.counts import traffic
+from morello_layouts.machines.resharding.exchange import exchange
 from morello_layouts.notations.sharding import Level, Mesh, Sharding
-from morello_layouts.resharding import counts
-from morello_layouts.resharding.counts import traffic
-from morello_layouts.resharding.exchange import exchange
 from tests.fuzz.resharding import question, require_right, share_of_busiest
 
 MESH = Mesh((("x", 256), ("y", 256)))

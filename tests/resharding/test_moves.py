@@ -3,8 +3,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from morello_layouts.resharding.combs import Pieces, Run, between
-from morello_layouts.resharding.moves import copy, local_buffer
+from morello_layouts.machines.resharding.combs import Pieces, Run, between
+from morello_layouts.machines.resharding.moves import copy, local_buffer
 from tests.support.naive_resharding import messages
 from tests.support.resharding_cases import Case, cases
 

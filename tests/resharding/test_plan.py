@@ -8,8 +8,8 @@ from itertools import product
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.plain import plain
-from morello_layouts.resharding import Plan
+from morello_layouts.core.plain import plain
+from morello_layouts.machines.resharding import Plan
 from tests.support.tables import each_row
 
 MESH = "f32[64,64], mesh={'x': 2, 'y': 4}, spec="

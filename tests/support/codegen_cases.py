@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 import morello_layouts as ml
-from morello_layouts.codegen import Formulas
-from morello_layouts.expr import AffineExpr, variable
-from morello_layouts.expr.affine import digit
-from morello_layouts.recipe import linear_index, pack_array, physical_coordinates
+from morello_layouts.core.expr import AffineExpr, variable
+from morello_layouts.core.expr.affine import digit
+from morello_layouts.core.recipe import linear_index, pack_array, physical_coordinates
+from morello_layouts.outputs.codegen import Formulas
 
 OPTIONS: tuple[dict[str, Any], ...] = tuple(
     {"simplified": simplified, "shift": shift}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import morello_layouts as ml
-from morello_layouts.api.conversions import Conversion
+from morello_layouts.interfaces.api.conversions import Conversion
 
 
 class Case(NamedTuple):

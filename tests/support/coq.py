@@ -13,7 +13,7 @@ import subprocess
 from pathlib import Path
 from typing import Any, Final
 
-from morello_layouts.expr.rules import Rule
+from morello_layouts.core.expr.rules import Rule
 
 SIZES: Final = "stnmgk"
 """Letters of positive integers in the docstrings; other letters are integers of any sign."""

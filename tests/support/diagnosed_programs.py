@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from morello_layouts.diagnostics import Diagnosis, diagnose
-from morello_layouts.hlo import HloModule, read_hlo
+from morello_layouts.programs.diagnostics import Diagnosis, diagnose
+from morello_layouts.programs.hlo import HloModule, read_hlo
 from tests.support.hlo_xla import programs
 
 NAMES = tuple(sorted(programs()))

@@ -6,8 +6,8 @@ from itertools import product
 from random import Random
 from typing import Any
 
-from morello_layouts.expr import Interval
-from morello_layouts.expr.sizes import SizeExpr, ceil_quotient, evaluated
+from morello_layouts.core.expr import Interval
+from morello_layouts.core.expr.sizes import SizeExpr, ceil_quotient, evaluated
 
 SMALL = [Interval(lo, hi) for lo in range(-6, 7) for hi in range(lo, 9)]
 OPEN = [Interval(None, 3), Interval(-2, None), Interval(None, None)]

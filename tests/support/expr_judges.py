@@ -14,7 +14,7 @@ from typing import Any
 import islpy as isl
 import numpy as np
 
-from morello_layouts.expr import AffineExpr, Atom, BitXor, Digit, Interval, Var
+from morello_layouts.core.expr import AffineExpr, Atom, BitXor, Digit, Interval, Var
 
 SIZES = (1, 2, 3, 5)
 """The values that each symbolic size takes, one after the other."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import prod
 
-from morello_layouts.expr import AffineExpr, BitXor, Digit, Var
-from morello_layouts.expr.sizes import Int
+from morello_layouts.core.expr import AffineExpr, BitXor, Digit, Var
+from morello_layouts.core.expr.sizes import Int
 
 
 def measure(form: AffineExpr) -> tuple[int, int, int, int]:

@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from morello_layouts.expr import AffineExpr
+from morello_layouts.core.expr import AffineExpr
 
 __all__ = ["Mutant", "mutants_of"]
 

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from morello_layouts.expr import AffineExpr, BitXor, Digit, digit, variable
-from morello_layouts.expr.affine import xor
-from morello_layouts.expr.rules import DIGIT_RULES, XOR_RULES, Rule
+from morello_layouts.core.expr import AffineExpr, BitXor, Digit, digit, variable
+from morello_layouts.core.expr.affine import xor
+from morello_layouts.core.expr.rules import DIGIT_RULES, XOR_RULES, Rule
 from tests.support import expr_rule_makers as make
 from tests.support.expr_judges import as_form, differences
 from tests.support.expr_measure import measure

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from math import gcd
 from typing import TypeAlias
 
-from morello_layouts.expr import AffineExpr, BitXor, Digit, digit, variable
-from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.core.expr import AffineExpr, BitXor, Digit, digit, variable
+from morello_layouts.core.expr.sizes import Int, SizeExpr
 
 Pick: TypeAlias = Callable[[int, int], int]
 """Draws an integer from the first number to the second one."""

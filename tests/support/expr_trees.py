@@ -6,7 +6,7 @@ import operator
 from functools import reduce
 from typing import Any
 
-from morello_layouts.expr import AffineExpr, variable
+from morello_layouts.core.expr import AffineExpr, variable
 
 OPERATORS = {"+": operator.add, "*": operator.mul, "//": operator.floordiv, "%": operator.mod}
 

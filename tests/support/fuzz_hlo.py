@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from random import Random
 
 from morello_layouts.errors import LayoutError
-from morello_layouts.hlo import HloModule, read_hlo
+from morello_layouts.programs.hlo import HloModule, read_hlo
 from tests.support.hlo_xla import programs
 
 LONGEST = 9000  # characters of a program; of longer ones a part is taken

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from morello_layouts.expr import (
+from morello_layouts.core.expr import (
     SHIFTS,
     AffineExpr,
     CostModel,

@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.kernels import Kernel, kernel_text
-from morello_layouts.kernels.emit_c import CFile, c_file, join
-from morello_layouts.recipe import Recipe, pack_array
+from morello_layouts.core.recipe import Recipe, pack_array
+from morello_layouts.outputs.kernels import Kernel, kernel_text
+from morello_layouts.outputs.kernels.emit_c import CFile, c_file, join
 
 # Helpers as functions: inlined, a file of a thousand kernels takes a minute to build.
 QUICK = ("-O0", "-DRELAYOUT_INLINE=static __attribute__((unused))")

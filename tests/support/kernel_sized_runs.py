@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 
 import morello_layouts as ml
-from morello_layouts.kernels import Kernel
-from morello_layouts.kernels.emit_c import c_file
-from morello_layouts.recipe import Recipe, known, pack_array
+from morello_layouts.core.recipe import Recipe, known, pack_array
+from morello_layouts.outputs.kernels import Kernel
+from morello_layouts.outputs.kernels.emit_c import c_file
 from tests.support.kernel_runs import fill_of, library_of, run_at
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import morello_layouts as ml
-from morello_layouts.loop_nests import LoopNest
+from morello_layouts.outputs.loop_nests import LoopNest
 
 EDGES = ("bounds", "guards", "peel")
 NAMES = ("i", "j", "k")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import morello_layouts as ml
-from morello_layouts.maps import IndexMap
+from morello_layouts.core.maps import IndexMap
 from tests.support.views import BASES, random_chain
 
 PLAIN_BASES: Final = (*BASES, "f32[12,10]{0,1:T(4,2)}", "f32[4,3,8]{0,2,1}")

@@ -17,9 +17,9 @@ import pytest
 
 from morello_layouts import reshard
 from morello_layouts.errors import LayoutError
-from morello_layouts.resharding import moves, mpi
-from morello_layouts.resharding.moves import local_buffer
-from morello_layouts.resharding.mpi import ExchangeError, Transfer
+from morello_layouts.machines.resharding import moves, mpi
+from morello_layouts.machines.resharding.moves import local_buffer
+from morello_layouts.machines.resharding.mpi import ExchangeError, Transfer
 from tests.support.naive_resharding import messages, part
 from tests.support.resharding_cases import Case, cases
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from morello_layouts.core.recipe import known
+from morello_layouts.machines.resharding.combs import Message, Run
 from morello_layouts.notations.sharding import Sharding
-from morello_layouts.recipe import known
-from morello_layouts.resharding.combs import Message, Run
 
 
 def held(sharding: Sharding, shape: Sequence[int], device: int) -> list[set[int]]:

@@ -16,8 +16,9 @@ import numpy as np
 import sympy
 
 import morello_layouts as ml
-from morello_layouts.expr import affine, assumptions, conversions, rules, sizes
-from morello_layouts.maps.origin import Origin
+from morello_layouts.core.expr import affine, assumptions, conversions, rules, sizes
+from morello_layouts.core.maps.origin import Origin
+from morello_layouts.core.recipe import has_inverse, readings
 from morello_layouts.notations import coordinates, expression, named
 from morello_layouts.notations.cute import CuteLayout
 from morello_layouts.notations.einops import EinopsLayout
@@ -25,7 +26,6 @@ from morello_layouts.notations.morello import lowering as morello
 from morello_layouts.notations.named import NamedLayout
 from morello_layouts.notations.xla import layout as xla
 from morello_layouts.proof import isl
-from morello_layouts.recipe import has_inverse, readings
 
 __all__ = ["BUGS", "LAYOUTS", "Bug", "is_wrong", "map_of"]
 

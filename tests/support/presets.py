@@ -7,6 +7,8 @@ from importlib.resources import files
 from typing import Any
 
 PRESETS: list[dict[str, Any]] = json.loads(
-    files("morello_layouts.explorer").joinpath("static/presets.json").read_text(encoding="utf-8")
+    files("morello_layouts.interfaces.explorer")
+    .joinpath("static/presets.json")
+    .read_text(encoding="utf-8")
 )
 """Each with ``group``, ``name``, and the fields of its ``question``."""

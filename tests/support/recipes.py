@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 from hypothesis import strategies as st
 
-from morello_layouts.recipe import (
+from morello_layouts.core.recipe import (
     Merge,
     Pad,
     Recipe,

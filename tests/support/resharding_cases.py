@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import morello_layouts as ml
-from morello_layouts.layout import Layout
+from morello_layouts.core.layout import Layout
 from morello_layouts.notations.sharding import Level, Mesh, Sharding
 from morello_layouts.notations.sharding.sharding import Cut
 from tests.support.naive_resharding import part

@@ -9,8 +9,8 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
+from morello_layouts.core.recipe import known
 from morello_layouts.notations.sharding import Level, Mesh, Sharding
-from morello_layouts.recipe import known
 
 
 def random_mesh(rnd: Random, most: int) -> Mesh:

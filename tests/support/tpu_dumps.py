@@ -7,9 +7,9 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from morello_layouts.hlo import HloModule, read_hlo
-from morello_layouts.hlo.assignment import BufferAssignment, read_assignment
-from morello_layouts.hlo.reader import assignment_beside
+from morello_layouts.programs.hlo import HloModule, read_hlo
+from morello_layouts.programs.hlo.assignment import BufferAssignment, read_assignment
+from morello_layouts.programs.hlo.reader import assignment_beside
 from tests.support.paths import DATA, SAFELY
 
 _KEPT: list[TemporaryDirectory[str]] = []

@@ -10,9 +10,9 @@ from click.testing import CliRunner, Result
 from hypothesis import given, strategies as st
 
 import morello_layouts as ml
-from morello_layouts.cli.main import commands
-from morello_layouts.expr import standard
-from morello_layouts.tpu_layouts.facts import TpuFacts, tpu_facts
+from morello_layouts.core.expr import standard
+from morello_layouts.interfaces.cli.main import commands
+from morello_layouts.machines.tpu_layouts.facts import TpuFacts, tpu_facts
 from tests.support.tables import each_row
 
 

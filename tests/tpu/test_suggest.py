@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 import morello_layouts as ml
 from morello_layouts import tpu
-from morello_layouts.tpu_layouts.suggest import hint_of
+from morello_layouts.machines.tpu_layouts.suggest import hint_of
 
 SIZES = st.one_of(st.integers(1, 12), st.integers(1, 300), st.sampled_from([64, 128, 1024]))
 SHAPES = st.lists(SIZES, max_size=4).map(tuple)

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 import morello_layouts as ml
 from morello_layouts import tpu
-from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.core.expr.sizes import Int, SizeExpr
 from tests.support.xla_strategies import arrays
 
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from morello_layouts.tpu_compiler.advise import Advice, Advised, is_better, saved
-from morello_layouts.tpu_compiler.compare import SIZES, argument, difference
-from morello_layouts.tpu_compiler.compilation import Figures
+from morello_layouts.programs.tpu_compiler.advise import Advice, Advised, is_better, saved
+from morello_layouts.programs.tpu_compiler.compare import SIZES, argument, difference
+from morello_layouts.programs.tpu_compiler.compilation import Figures
 
 MIB = 1 << 20
 BEFORE = Figures(100 * MIB, 0, 50 * MIB, 1000)

@@ -11,18 +11,18 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.tpu_compiler.compare import argument, difference
-from morello_layouts.tpu_compiler.compilation import Figures
-from morello_layouts.tpu_compiler.process import Compiler
+from morello_layouts.programs.tpu_compiler.compare import argument, difference
+from morello_layouts.programs.tpu_compiler.compilation import Figures
+from morello_layouts.programs.tpu_compiler.process import Compiler
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 jax = pytest.importorskip("jax", reason="the extra [tpu] is not installed")
 
 from jax import lax, numpy as jnp  # noqa: E402
 
-from morello_layouts.tpu_compiler import arguments, operations  # noqa: E402
-from morello_layouts.tpu_compiler.operations import sites  # noqa: E402
-from morello_layouts.tpu_compiler.program import (  # noqa: E402
+from morello_layouts.programs.tpu_compiler import arguments, operations  # noqa: E402
+from morello_layouts.programs.tpu_compiler.operations import sites  # noqa: E402
+from morello_layouts.programs.tpu_compiler.program import (  # noqa: E402
     load_arguments,
     load_function,
     trace,
@@ -239,8 +239,8 @@ def test_advice_shows_what_is_better_and_remembers(tmp_path: Path) -> None:
 
 
 def test_changed_function_that_differs_is_not_shown() -> None:
-    from morello_layouts.tpu_compiler.advise import _Checks, _Trial, _Tried
-    from morello_layouts.tpu_compiler.program import Candidate
+    from morello_layouts.programs.tpu_compiler.advise import _Checks, _Trial, _Tried
+    from morello_layouts.programs.tpu_compiler.program import Candidate
 
     program = trace(lambda x: x + 1, ("f32[8]",))
     checks = _Checks(program, (), None)
@@ -257,7 +257,7 @@ def test_changed_function_that_differs_is_not_shown() -> None:
 
 def test_rounding_of_arguments_is_measured_and_told() -> None:
     """An exponential makes the rounding of bf16 large; a program alone would leave it out."""
-    from morello_layouts.tpu_compiler.advise import _Checks, _Trial, _Tried
+    from morello_layouts.programs.tpu_compiler.advise import _Checks, _Trial, _Tried
 
     pytest.importorskip("flatbuffers", reason="jax.export needs it")
     program = trace(lambda x: jnp.exp(12 * x).max(0), ("f32[1024,64]",))

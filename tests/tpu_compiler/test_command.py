@@ -8,9 +8,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 import morello_layouts as ml
-from morello_layouts.cli.main import commands
-from morello_layouts.cli.programs import read_shapes
-from morello_layouts.cli.reading import mesh
+from morello_layouts.interfaces.cli.main import commands
+from morello_layouts.interfaces.cli.programs import read_shapes
+from morello_layouts.interfaces.cli.reading import mesh
 
 HAS_COMPILER = all(map(find_spec, ("jax", "libtpu")))
 needs_libtpu = pytest.mark.skipif(not HAS_COMPILER, reason="the extra [tpu] is not installed")

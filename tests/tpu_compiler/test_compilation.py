@@ -11,8 +11,12 @@ from pathlib import Path
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.tpu_compiler.compilation import Compilation, async_bytes, compile_module
-from morello_layouts.tpu_compiler.process import Compiler, bounded, compiled
+from morello_layouts.programs.tpu_compiler.compilation import (
+    Compilation,
+    async_bytes,
+    compile_module,
+)
+from morello_layouts.programs.tpu_compiler.process import Compiler, bounded, compiled
 from tests.support.paths import DATA, SAFELY
 
 FAKE = str(Path(__file__).parents[1] / "support" / "fake_compiler.py")
@@ -168,7 +172,7 @@ def test_compiler_that_takes_too_much_memory_ends() -> None:
 
 
 def test_topologies_hold_the_devices() -> None:
-    from morello_layouts.tpu_compiler.process import _topology
+    from morello_layouts.programs.tpu_compiler.process import _topology
 
     wrong = []
     for generation in ml.tpu.GENERATIONS:

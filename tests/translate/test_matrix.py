@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.api.conversions import NOTATIONS
-from morello_layouts.translate.writers import WRITERS
+from morello_layouts.interfaces.api.conversions import NOTATIONS
+from morello_layouts.outputs.translate.writers import WRITERS
 from tests.support.conversion_cases import CASES, Case, converted, map_of
 from tests.support.paths import DATA
 from tests.support.tables import each_row

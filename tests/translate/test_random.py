@@ -10,8 +10,8 @@ import numpy as np
 from hypothesis import given, strategies as st
 
 import morello_layouts as ml
-from morello_layouts.expr import AffineExpr, variable
-from morello_layouts.recipe.recognize import recipe_of_formula
+from morello_layouts.core.expr import AffineExpr, variable
+from morello_layouts.core.recipe.recognize import recipe_of_formula
 
 Digit = tuple[int, int, int, int]
 """Dimension, unit, radix, stride."""

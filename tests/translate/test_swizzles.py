@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import morello_layouts as ml
+from morello_layouts.core.recipe import Xor
 from morello_layouts.proof.comparison import separable
-from morello_layouts.recipe import Xor
 from tests.support.tables import each_row
 
 # A layout, the same as CuTe writes it, and with a swizzle of bytes for elements of 16 bits.

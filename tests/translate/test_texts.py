@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.recipe.digits import AxisDigit
-from morello_layouts.translate.source import nested_digits
+from morello_layouts.core.recipe.digits import AxisDigit
+from morello_layouts.outputs.translate.source import nested_digits
 from tests.support.tables import each_row
 
 

@@ -17,11 +17,11 @@ from popular import POPULAR
 
 import morello_layouts as ml
 from morello_layouts import proof
+from morello_layouts.core.recipe.digits import AxisDigit, Digits, row_major
 from morello_layouts.errors import NoTranslationError, TranslationNotFoundError
-from morello_layouts.recipe.digits import AxisDigit, Digits, row_major
-from morello_layouts.translate import to_xla as translation
-from morello_layouts.translate.source import Source, joined, probed_digits
-from morello_layouts.translate.to_xla import (
+from morello_layouts.outputs.translate import to_xla as translation
+from morello_layouts.outputs.translate.source import Source, joined, probed_digits
+from morello_layouts.outputs.translate.to_xla import (
     Tiling,
     _constructed_keys,
     _orders,

@@ -14,9 +14,9 @@ from itertools import accumulate, zip_longest
 from operator import itemgetter
 from typing import Any, TypeAlias
 
-from morello_layouts.checks import shown
+from morello_layouts.core.checks import shown
+from morello_layouts.core.limits import CUTE_COMPARED
 from morello_layouts.errors import LayoutError
-from morello_layouts.limits import CUTE_COMPARED
 from morello_layouts.notations.cute.integers import (
     Nested,
     ScaledBasis,

@@ -15,9 +15,9 @@ from functools import reduce
 from math import gcd
 from typing import Any, Final, TypeAlias
 
-from morello_layouts.expr.sizes import SizeExpr
-from morello_layouts.fields import frozen, number
-from morello_layouts.limits import CUTE_LEAVES
+from morello_layouts.core.expr.sizes import SizeExpr
+from morello_layouts.core.fields import frozen, number
+from morello_layouts.core.limits import CUTE_LEAVES
 
 
 class Static(int):

@@ -12,18 +12,18 @@ from math import prod
 from operator import pos
 from typing import Any
 
-from morello_layouts.checks import LARGEST, Part, as_int, shown
+from morello_layouts.core.checks import LARGEST, Part, as_int, shown
+from morello_layouts.core.expr import AffineExpr, coordinate_variables
+from morello_layouts.core.expr.sizes import Int, SizeExpr, is_nonnegative
+from morello_layouts.core.fields import checked, frozen, optional, settle
+from morello_layouts.core.layout import Layout
+from morello_layouts.core.limits import CUTE_LEAVES, NESTED_TUPLES
+from morello_layouts.core.recipe import Recipe
+from morello_layouts.core.recipe.recognize import recipe_of_formula
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
-from morello_layouts.expr import AffineExpr, coordinate_variables
-from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
-from morello_layouts.fields import checked, frozen, optional, settle
-from morello_layouts.layout import Layout
-from morello_layouts.limits import CUTE_LEAVES, NESTED_TUPLES
 from morello_layouts.notations.cute import integers
 from morello_layouts.notations.cute.document import by_strides
 from morello_layouts.notations.cute.integers import Leaf, Nested, ScaledBasis, Static, flatten
-from morello_layouts.recipe import Recipe
-from morello_layouts.recipe.recognize import recipe_of_formula
 
 _ZERO = Static(0)
 

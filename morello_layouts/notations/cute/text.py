@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from morello_layouts.description import (
+from morello_layouts.core.description import (
     Description,
     Dimension,
     Part,
@@ -16,9 +16,9 @@ from morello_layouts.description import (
     dimensions,
     memory_axes,
 )
+from morello_layouts.core.expr.sizes import SizeExpr
+from morello_layouts.core.limits import CUTE_LEAVES, NESTED_TUPLES
 from morello_layouts.errors import LayoutError, ParseError
-from morello_layouts.expr.sizes import SizeExpr
-from morello_layouts.limits import CUTE_LEAVES, NESTED_TUPLES
 from morello_layouts.notations.cute.integers import MODE, ScaledBasis, Static
 from morello_layouts.notations.cute.layout import CuteLayout
 from morello_layouts.notations.cute.swizzle import ComposedLayout, Swizzle

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.limits import CUTE_COMPARED
+from morello_layouts.core.plain import Displayed
 from morello_layouts.errors import LayoutError, UnsupportedError
-from morello_layouts.fields import frozen
-from morello_layouts.limits import CUTE_COMPARED
 from morello_layouts.notations.cute.algebra import (
     ONE,
     LayoutLike,
@@ -25,7 +26,6 @@ from morello_layouts.notations.cute.algebra import (
 )
 from morello_layouts.notations.cute.integers import Nested, text, times, wrap
 from morello_layouts.notations.cute.layout import CuteLayout
-from morello_layouts.plain import Displayed
 
 
 def _each(

@@ -9,12 +9,12 @@ from itertools import product
 from math import prod
 from typing import NamedTuple, TypeAlias
 
+from morello_layouts.core.expr import AffineExpr
+from morello_layouts.core.expr.sizes import Int
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.layout import ElementType, Layout
+from morello_layouts.core.recipe import DimDigit, Recipe, known, recipe_of_axes
 from morello_layouts.errors import LayoutError, ShapeError
-from morello_layouts.expr import AffineExpr
-from morello_layouts.expr.sizes import Int
-from morello_layouts.fields import frozen
-from morello_layouts.layout import ElementType, Layout
-from morello_layouts.recipe import DimDigit, Recipe, known, recipe_of_axes
 
 
 class Axis(NamedTuple):

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import NamedTuple, TypeAlias
 
-from morello_layouts.fields import frozen
-from morello_layouts.layout import ElementType
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.layout import ElementType
+from morello_layouts.core.recipe import DimDigit
 from morello_layouts.notations.elements import REGISTER_BITS as BITS
 from morello_layouts.notations.fragments.layout import Axis, Document
-from morello_layouts.recipe import DimDigit
 
 
 class Operand(NamedTuple):

@@ -11,18 +11,25 @@ from itertools import takewhile
 from math import prod
 from typing import Final
 
-from morello_layouts.checks import shown
-from morello_layouts.description import Description, MemoryAxis, Part, count, dimensions, listed
+from morello_layouts.core.checks import shown
+from morello_layouts.core.description import (
+    Description,
+    MemoryAxis,
+    Part,
+    count,
+    dimensions,
+    listed,
+)
+from morello_layouts.core.limits import FRAGMENT_PLACES, MAP_TEXT
+from morello_layouts.core.recipe import DimDigit, known
+from morello_layouts.core.recipe.digits import AxisDigit, axis_text
 from morello_layouts.errors import LayoutError, ParseError, UnsupportedError
-from morello_layouts.limits import FRAGMENT_PLACES, MAP_TEXT
 from morello_layouts.notations.cute.layout import CuteLayout
 from morello_layouts.notations.cute.text import parse_plain
 from morello_layouts.notations.fragments.instructions import instructions
 from morello_layouts.notations.fragments.layout import Axis, FragmentLayout
 from morello_layouts.notations.fragments.operands import Instruction
 from morello_layouts.notations.grammar import integer
-from morello_layouts.recipe import DimDigit, known
-from morello_layouts.recipe.digits import AxisDigit, axis_text
 
 _FORM: Final = (
     "a fragment is an instruction and one of its operands, or threads and values over a shape"

@@ -12,20 +12,20 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
-from morello_layouts.checks import LARGEST, Part, as_int, as_permutation, require_rank
-from morello_layouts.description import count
+from morello_layouts.core.checks import LARGEST, Part, as_int, as_permutation, require_rank
+from morello_layouts.core.description import count
+from morello_layouts.core.expr import AffineExpr, canonicalize, standard
+from morello_layouts.core.expr.sizes import Int, SizeExpr, ceil_quotient, evaluated
+from morello_layouts.core.expr.substitution import substitute
+from morello_layouts.core.fields import checked, frozen, several
+from morello_layouts.core.layout import ElementType, Layout
+from morello_layouts.core.recipe import Pad, Recipe, known
 from morello_layouts.errors import LayoutError, ShapeError
-from morello_layouts.expr import AffineExpr, canonicalize, standard
-from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient, evaluated
-from morello_layouts.expr.substitution import substitute
-from morello_layouts.fields import checked, frozen, several
-from morello_layouts.layout import ElementType, Layout
 from morello_layouts.notations.blocks import blocked_recipe
 from morello_layouts.notations.coordinates import CoordinateLayout
 from morello_layouts.notations.documents import place_in_blocks
 from morello_layouts.notations.mlir.types import bits_of, type_name
 from morello_layouts.notations.strided.layout import StridedLayout
-from morello_layouts.recipe import Pad, Recipe, known
 
 
 @frozen

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from morello_layouts.description import (
+from morello_layouts.core.description import (
     Description,
     Dimension,
     Part,
@@ -18,12 +18,12 @@ from morello_layouts.description import (
     sizes_in,
     times,
 )
+from morello_layouts.core.expr import Interval, Var
+from morello_layouts.core.expr.conversions import promote_to_sizes
+from morello_layouts.core.expr.sizes import Int, SizeExpr
+from morello_layouts.core.layout import checked_recipe
+from morello_layouts.core.limits import MAP_TEXT
 from morello_layouts.errors import LayoutError, ParseError
-from morello_layouts.expr import Interval, Var
-from morello_layouts.expr.conversions import promote_to_sizes
-from morello_layouts.expr.sizes import Int, SizeExpr
-from morello_layouts.layout import checked_recipe
-from morello_layouts.limits import MAP_TEXT
 from morello_layouts.notations.coordinates import describe as describe_coordinates
 from morello_layouts.notations.expression_reader import MLIR, ExpressionReader
 from morello_layouts.notations.grammar import (

@@ -6,7 +6,7 @@ import re
 from math import prod
 from typing import Any, Final
 
-from morello_layouts.checks import Part, shown
+from morello_layouts.core.checks import Part, shown
 from morello_layouts.errors import LayoutError
 from morello_layouts.notations.elements import FLOATS
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
-from morello_layouts.checks import Part, as_int, whole
+from morello_layouts.core.checks import Part, as_int, whole
+from morello_layouts.core.expr.sizes import Int, SizeExpr
+from morello_layouts.core.fields import checked, frozen
+from morello_layouts.core.recipe import known
 from morello_layouts.errors import LayoutError
-from morello_layouts.expr.sizes import Int, SizeExpr
-from morello_layouts.fields import checked, frozen
-from morello_layouts.recipe import known
 
 
 @frozen

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from morello_layouts.checks import as_int
+from morello_layouts.core.checks import as_int
+from morello_layouts.core.expr import AffineExpr, canonicalize, coordinate_variables
+from morello_layouts.core.expr.assumptions import Assumption
+from morello_layouts.core.expr.sizes import Int, SizeExpr, evaluated
+from morello_layouts.core.fields import checked, frozen, settle
+from morello_layouts.core.layout import Layout
+from morello_layouts.core.recipe import Recipe, known
 from morello_layouts.errors import LayoutError, ShapeError
-from morello_layouts.expr import AffineExpr, canonicalize, coordinate_variables
-from morello_layouts.expr.assumptions import Assumption
-from morello_layouts.expr.sizes import Int, SizeExpr, evaluated
-from morello_layouts.fields import checked, frozen, settle
-from morello_layouts.layout import Layout
 from morello_layouts.notations.morello import lowering
 from morello_layouts.notations.morello.dims import (
     Dynamic,
@@ -23,7 +24,6 @@ from morello_layouts.notations.morello.dims import (
 )
 from morello_layouts.notations.morello.document import by_list
 from morello_layouts.notations.morello.lowering import as_shape, check_shape
-from morello_layouts.recipe import Recipe, known
 
 _NHWC = ((0, Dynamic()), (2, Dynamic()), (3, Dynamic()), (1, Dynamic()))
 
@@ -306,7 +306,7 @@ class MorelloLayout(Layout):
             ShapeError: if the layout does not fit the shape.
 
         >>> import morello_layouts as ml
-        >>> from morello_layouts.expr import variable
+        >>> from morello_layouts.core.expr import variable
         >>> d0, d1 = variable("d0", 0, 5), variable("d1", 0, 7)
         >>> print(ml.parse("[1, 0, 1 p(4)]").reference((d0, d1), (6, 8)))
         24*((d1//4)%2) + 4*(d0%6) + d1%4

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 from typing import TypeAlias
 
-from morello_layouts.checks import whole
+from morello_layouts.core.checks import whole
+from morello_layouts.core.expr import AffineExpr
+from morello_layouts.core.expr.sizes import Int, SizeExpr, round_up
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.recipe import DimDigit, Recipe, known, recipe_of_axes
 from morello_layouts.errors import LayoutError, ShapeError
-from morello_layouts.expr import AffineExpr
-from morello_layouts.expr.sizes import Int, SizeExpr, round_up
-from morello_layouts.fields import frozen
 from morello_layouts.notations.morello.dims import Dynamic, OddEven, Packed, PhysDim, PhysDims
-from morello_layouts.recipe import DimDigit, Recipe, known, recipe_of_axes
 
 Shape: TypeAlias = tuple[Int, ...]
 
@@ -367,7 +367,7 @@ def reference(
     physical size. For an OddEven the digit y = ⌊d/v⌋ mod p lies at ⌊y/2⌋ + p/2·(y mod 2). (Morello
     separates even from odd before it divides by v, which is not a bijection where v > 1.)
 
-    >>> from morello_layouts.expr import variable
+    >>> from morello_layouts.core.expr import variable
     >>> print(reference(((0, OddEven(8)),), [variable("d0", 0, 7)], (8,)))
     4*((d0%8)%2) + (d0%8)//2
     """

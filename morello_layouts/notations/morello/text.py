@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from itertools import count as counting
 from typing import Any, Final
 
-from morello_layouts.description import (
+from morello_layouts.core.description import (
     Description,
     Dimension,
     MemoryAxis,
@@ -18,9 +18,9 @@ from morello_layouts.description import (
     dimensions,
     memory_axes,
 )
+from morello_layouts.core.expr.sizes import Int, SizeExpr
+from morello_layouts.core.limits import MAP_TEXT
 from morello_layouts.errors import LayoutError
-from morello_layouts.expr.sizes import Int, SizeExpr
-from morello_layouts.limits import MAP_TEXT
 from morello_layouts.notations.grammar import END, INT, NAME, Source, Syntax, Terminal, integer
 from morello_layouts.notations.morello import lowering
 from morello_layouts.notations.morello.dims import Dynamic, OddEven, Packed, PhysDim

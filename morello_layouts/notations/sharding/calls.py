@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from morello_layouts.checks import shown
+from morello_layouts.core.checks import shown
+from morello_layouts.core.expr.sizes import Int, SizeExpr
+from morello_layouts.core.layout import Layout
 from morello_layouts.errors import LayoutError, ParseError
-from morello_layouts.expr.sizes import Int, SizeExpr
-from morello_layouts.layout import Layout
 from morello_layouts.notations.sharding.layout import Placement, ShardedLayout
 from morello_layouts.notations.sharding.sharding import Mesh
 from morello_layouts.notations.sharding.systems import (

@@ -7,11 +7,11 @@ from itertools import product
 from math import prod
 from typing import Final, NamedTuple
 
-from morello_layouts.checks import as_int, as_permutation
-from morello_layouts.description import listed
+from morello_layouts.core.checks import as_int, as_permutation
+from morello_layouts.core.description import listed
+from morello_layouts.core.expr.sizes import Int
+from morello_layouts.core.fields import frozen
 from morello_layouts.errors import LayoutError, ShapeError
-from morello_layouts.expr.sizes import Int
-from morello_layouts.fields import frozen
 from morello_layouts.notations.sharding import document
 from morello_layouts.notations.sharding.layout import Placement
 from morello_layouts.notations.sharding.sharding import Level, Mesh, Sharding

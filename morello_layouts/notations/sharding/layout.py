@@ -7,17 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
-from morello_layouts.checks import require_rank
+from morello_layouts.core.checks import require_rank
+from morello_layouts.core.expr import AffineExpr
+from morello_layouts.core.expr.assumptions import Assumption
+from morello_layouts.core.expr.sizes import Int, SizeExpr
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.layout import Arrays, ElementType, Layout
+from morello_layouts.core.recipe import Recipe
 from morello_layouts.errors import UnsupportedError
-from morello_layouts.expr import AffineExpr
-from morello_layouts.expr.assumptions import Assumption
-from morello_layouts.expr.sizes import Int, SizeExpr
-from morello_layouts.fields import frozen
-from morello_layouts.layout import Arrays, ElementType, Layout
 from morello_layouts.notations.sharding import lowering
 from morello_layouts.notations.sharding.sharding import Sharding
 from morello_layouts.notations.xla import XlaLayout
-from morello_layouts.recipe import Recipe
 
 
 class Placement(ABC):

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from math import prod
 from typing import Any
 
-from morello_layouts.expr import AffineExpr
-from morello_layouts.expr.sizes import Int
-from morello_layouts.limits import NUMBER_JUMPS
-from morello_layouts.notations.sharding.sharding import Digit, Mesh, Sharding
-from morello_layouts.recipe import (
+from morello_layouts.core.expr import AffineExpr
+from morello_layouts.core.expr.sizes import Int
+from morello_layouts.core.limits import NUMBER_JUMPS
+from morello_layouts.core.recipe import (
     Merge,
     Pad,
     Recipe,
@@ -21,8 +20,9 @@ from morello_layouts.recipe import (
     Transpose,
     linear_index,
 )
-from morello_layouts.recipe.steps import too_many_jumps
-from morello_layouts.recipe.views import with_outer_axes
+from morello_layouts.core.recipe.steps import too_many_jumps
+from morello_layouts.core.recipe.views import with_outer_axes
+from morello_layouts.notations.sharding.sharding import Digit, Mesh, Sharding
 
 DEVICE = "device"
 """The name of the axis of devices."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from morello_layouts.checks import shown, whole
+from morello_layouts.core.checks import shown, whole
+from morello_layouts.core.expr.sizes import Int
+from morello_layouts.core.layout import Layout
 from morello_layouts.errors import UnsupportedError
-from morello_layouts.expr.sizes import Int
-from morello_layouts.layout import Layout
 from morello_layouts.notations.sharding.calls import sharded
 from morello_layouts.notations.sharding.layout import Placement, ShardedLayout
 from morello_layouts.notations.sharding.reader import placements_of

@@ -7,12 +7,13 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, ClassVar, Final
 
-from morello_layouts.description import count, listed
+from morello_layouts.core.description import count, listed
+from morello_layouts.core.expr.sizes import Int, SizeExpr
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.layout import Layout
+from morello_layouts.core.limits import EXPR_NESTING, SHARDING_TEXT
+from morello_layouts.core.recipe import known
 from morello_layouts.errors import LayoutError, ParseError
-from morello_layouts.expr.sizes import Int, SizeExpr
-from morello_layouts.fields import frozen
-from morello_layouts.layout import Layout
-from morello_layouts.limits import EXPR_NESTING, SHARDING_TEXT
 from morello_layouts.notations.grammar import (
     INT,
     Places,
@@ -31,7 +32,6 @@ from morello_layouts.notations.sharding.layout import Placement, ShardedLayout, 
 from morello_layouts.notations.sharding.sharding import Mesh
 from morello_layouts.notations.sharding.systems import AxisSharding, Ref
 from morello_layouts.notations.xla import XlaTuple, parse_xla
-from morello_layouts.recipe import known
 
 _EXAMPLE: Final = "write for example f32[8,16], sharding={devices=[2,4]<=[8]}"
 _WHOLE: Final = Terminal("'replicated'", r"(replicated|manual|unknown|unreduced)\b")

@@ -13,12 +13,12 @@ from functools import cached_property, partial
 from math import prod
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from morello_layouts.checks import as_int, as_tuple, shown
+from morello_layouts.core.checks import as_int, as_tuple, shown
+from morello_layouts.core.expr.sizes import Int, SizeExpr, ceil_quotient
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.limits import DEVICE_IDS
+from morello_layouts.core.recipe import delinearize, known, linear_index
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
-from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient
-from morello_layouts.fields import frozen
-from morello_layouts.limits import DEVICE_IDS
-from morello_layouts.recipe import delinearize, known, linear_index
 
 LocalRule: TypeAlias = Literal["padded", "own"]
 """How large a device's buffer is: as the largest part, or as its own part."""

@@ -6,18 +6,18 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, pairwise
 from typing import Literal, NamedTuple, TypeAlias
 
-from morello_layouts.checks import as_int, require_rank
-from morello_layouts.description import listed
+from morello_layouts.core.checks import as_int, require_rank
+from morello_layouts.core.description import listed
+from morello_layouts.core.expr import AffineExpr
+from morello_layouts.core.expr.sizes import Int, SizeExpr
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.layout import Layout
+from morello_layouts.core.recipe import Pad, Recipe, Transpose, known
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
-from morello_layouts.expr import AffineExpr
-from morello_layouts.expr.sizes import Int, SizeExpr
-from morello_layouts.fields import frozen
-from morello_layouts.layout import Layout
 from morello_layouts.notations.sharding import document
 from morello_layouts.notations.sharding.hlo import commas, padding_notes, use_notes
 from morello_layouts.notations.sharding.layout import Placement
 from morello_layouts.notations.sharding.sharding import Cut, Level, Mesh, Sharding
-from morello_layouts.recipe import Pad, Recipe, Transpose, known
 
 
 class Ref(NamedTuple):

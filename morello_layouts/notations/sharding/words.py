@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from morello_layouts.description import (
+from morello_layouts.core.description import (
     Description,
     Dimension,
     Part,
@@ -12,7 +12,7 @@ from morello_layouts.description import (
     listed,
     memory_axes,
 )
-from morello_layouts.expr.sizes import Int
+from morello_layouts.core.expr.sizes import Int
 from morello_layouts.notations.sharding.layout import ShardedLayout
 from morello_layouts.notations.sharding.sharding import Digit, Sharding
 from morello_layouts.notations.xla import XlaLayout

@@ -12,14 +12,15 @@ from dataclasses import replace
 from math import prod
 from typing import Any, Final
 
-from morello_layouts.checks import as_int, require_rank
-from morello_layouts.description import Description, Part, dimensions, memory_axes, sizes_in
+from morello_layouts.core.checks import as_int, require_rank
+from morello_layouts.core.description import Description, Part, dimensions, memory_axes, sizes_in
+from morello_layouts.core.expr import AffineExpr, coordinate_variables
+from morello_layouts.core.expr.sizes import Int, SizeExpr
+from morello_layouts.core.fields import checked, frozen, one_of
+from morello_layouts.core.layout import ElementType, Layout
+from morello_layouts.core.limits import NESTED_TILES
+from morello_layouts.core.recipe import Recipe, known, recipe_of_formula
 from morello_layouts.errors import ParseError, ShapeError
-from morello_layouts.expr import AffineExpr, coordinate_variables
-from morello_layouts.expr.sizes import Int, SizeExpr
-from morello_layouts.fields import checked, frozen, one_of
-from morello_layouts.layout import ElementType, Layout
-from morello_layouts.limits import NESTED_TILES
 from morello_layouts.notations.grammar import NAME, Syntax, Terminal, Token, integer
 from morello_layouts.notations.text import (
     Rule,
@@ -32,7 +33,6 @@ from morello_layouts.notations.text import (
     row,
     word,
 )  # fmt: skip
-from morello_layouts.recipe import Recipe, known, recipe_of_formula
 
 
 @frozen

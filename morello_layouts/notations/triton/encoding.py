@@ -7,11 +7,11 @@ from difflib import get_close_matches
 from operator import mod
 from typing import Any, Final, TypeAlias
 
-from morello_layouts.checks import Part, as_int, as_permutation, shown
-from morello_layouts.description import listed
+from morello_layouts.core.checks import Part, as_int, as_permutation, shown
+from morello_layouts.core.description import listed
+from morello_layouts.core.fields import checked, frozen
+from morello_layouts.core.plain import Displayed
 from morello_layouts.errors import LayoutError
-from morello_layouts.fields import checked, frozen
-from morello_layouts.plain import Displayed
 
 # The fields of each kind with their types; a field with ? may be absent.
 _CLUSTER: Final = "CGALayout?:bases CTAsPerCGA?:sizes CTASplitNum?:sizes CTAOrder?:order"

@@ -10,19 +10,19 @@ from collections.abc import Sequence
 from functools import lru_cache, reduce
 from operator import xor
 
-from morello_layouts.checks import require_rank
+from morello_layouts.core.checks import require_rank
+from morello_layouts.core.expr import AffineExpr
+from morello_layouts.core.expr.sizes import Int
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.layout import ElementType, Layout
+from morello_layouts.core.recipe import Merge, Pad, Recipe, Split, known, recipe_of_bases
+from morello_layouts.core.recipe.bases import MEMORY, places_of_bases
+from morello_layouts.core.recipe.binary import bits_of, transposed
 from morello_layouts.errors import ShapeError
-from morello_layouts.expr import AffineExpr
-from morello_layouts.expr.sizes import Int
-from morello_layouts.fields import frozen
-from morello_layouts.layout import ElementType, Layout
 from morello_layouts.notations.mlir import types
 from morello_layouts.notations.triton.document import place
 from morello_layouts.notations.triton.encoding import Encoding
 from morello_layouts.notations.triton.rules import Bases, bases_of
-from morello_layouts.recipe import Merge, Pad, Recipe, Split, known, recipe_of_bases
-from morello_layouts.recipe.bases import MEMORY, places_of_bases
-from morello_layouts.recipe.binary import bits_of, transposed
 
 
 @frozen

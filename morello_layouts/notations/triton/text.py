@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from morello_layouts.description import Description, Part, dimensions, listed, memory_axes
+from morello_layouts.core.description import Description, Part, dimensions, listed, memory_axes
+from morello_layouts.core.limits import MAP_TEXT
 from morello_layouts.errors import LayoutError
-from morello_layouts.limits import MAP_TEXT
 from morello_layouts.notations.grammar import INT, NAME, Defining, Syntax, Terminal, Token, integer
 from morello_layouts.notations.text import NUMBER, Note, Rule, field, made, many, row, word
 from morello_layouts.notations.triton.encoding import Encoding

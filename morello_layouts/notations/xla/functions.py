@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from morello_layouts.checks import as_int, as_tuple, checked_coordinate, shown, whole
+from morello_layouts.core.checks import as_int, as_tuple, checked_coordinate, shown, whole
+from morello_layouts.core.lazy import importing
 from morello_layouts.errors import LayoutError, ShapeError
-from morello_layouts.lazy import importing
 from morello_layouts.notations.xla.document import COMBINE
 from morello_layouts.notations.xla.layout import Arithmetic, tiled
 
@@ -149,7 +149,7 @@ def _symbolic_arithmetic() -> Arithmetic:
     import sympy
 
     with importing:
-        from morello_layouts.expr.sympy_functions import Mod, ceiling, floor
+        from morello_layouts.core.expr.sympy_functions import Mod, ceiling, floor
 
     def ratio(x: Any, n: Any) -> Any:
         return sympy.Integer(1) * x / n

@@ -13,14 +13,23 @@ from itertools import pairwise
 from math import prod
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast
 
-from morello_layouts.checks import Part, as_int, whole
-from morello_layouts.description import count
+from morello_layouts.core.checks import Part, as_int, whole
+from morello_layouts.core.description import count
+from morello_layouts.core.expr import AffineExpr, Atom
+from morello_layouts.core.expr.sizes import Int, SizeExpr, ceil_quotient, evaluated, round_up
+from morello_layouts.core.fields import (
+    checked,
+    frozen,
+    instance,
+    number,
+    optional,
+    permutation,
+    several,
+)
+from morello_layouts.core.layout import ElementType, Layout
+from morello_layouts.core.limits import NESTED_TILES
+from morello_layouts.core.recipe import Merge, Pad, Recipe, Split, Step, Transpose, known
 from morello_layouts.errors import LayoutError, ParseError, ShapeError, UnsupportedError
-from morello_layouts.expr import AffineExpr, Atom
-from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient, evaluated, round_up
-from morello_layouts.fields import checked, frozen, instance, number, optional, permutation, several
-from morello_layouts.layout import ElementType, Layout
-from morello_layouts.limits import NESTED_TILES
 from morello_layouts.notations.elements import type_name
 from morello_layouts.notations.grammar import NAME, Syntax, Terminal, Token, integer
 from morello_layouts.notations.text import (
@@ -37,7 +46,6 @@ from morello_layouts.notations.text import (
     word,
 )  # fmt: skip
 from morello_layouts.notations.xla.document import COMBINE, by_tiles
-from morello_layouts.recipe import Merge, Pad, Recipe, Split, Step, Transpose, known
 
 S = TypeVar("S")
 N = TypeVar("N", bound=Int)

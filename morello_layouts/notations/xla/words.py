@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from morello_layouts.description import (
+from morello_layouts.core.description import (
     Description,
     Dimension,
     MemoryAxis,
@@ -19,14 +19,14 @@ from morello_layouts.description import (
     sizes_in,
     times,
 )
-from morello_layouts.expr.sizes import round_up
-from morello_layouts.fields import frozen
-from morello_layouts.limits import NESTED_TILES
+from morello_layouts.core.expr.sizes import round_up
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.limits import NESTED_TILES
+from morello_layouts.core.recipe import Merge, Pad, Recipe, Split
+from morello_layouts.core.recipe.digits import stages_of
 from morello_layouts.notations.elements import bits_of
 from morello_layouts.notations.xla.layout import XlaLayout, tile_text
 from morello_layouts.notations.xla.shape import XlaShape, dim_text
-from morello_layouts.recipe import Merge, Pad, Recipe, Split
-from morello_layouts.recipe.digits import stages_of
 
 Tiles = tuple[tuple[int, ...], ...]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from morello_layouts import __version__
-from morello_layouts.expr import AffineExpr, Digit, Var, cheapest, readable, variable
-from morello_layouts.expr.conversions import to_sympy
+from morello_layouts.core.expr import AffineExpr, Digit, Var, cheapest, readable, variable
+from morello_layouts.core.expr.conversions import to_sympy
 from peers.peer import Peer
 from peers.tree import Bounds, Tree
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import morello_layouts as ml
-from morello_layouts.explorer.answer import answer
+from morello_layouts.interfaces.explorer.answer import answer
 from morello_layouts.notations import cute
 from morello_layouts.notations.cute import CuteLayout, Static
 from morello_layouts.notations.cute.integers import flatten

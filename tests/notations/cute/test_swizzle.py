@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
+from morello_layouts.core.recipe import elements_by_slot
 from morello_layouts.notations.cute import ComposedLayout, CuteLayout, Swizzle
 from morello_layouts.notations.registry import describe
-from morello_layouts.recipe import elements_by_slot
 from tests.support.paths import DATA
 from tests.support.tables import each_row
 

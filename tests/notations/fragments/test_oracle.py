@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
+from morello_layouts.core.recipe import elements_by_slot
 from morello_layouts.notations.cute.text import parse_cute
 from morello_layouts.notations.fragments import FragmentLayout
-from morello_layouts.recipe import elements_by_slot
 from tests.support.paths import DATA
 from tests.support.tables import each_row
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.limits import MAP_TEXT
+from morello_layouts.core.limits import MAP_TEXT
 from morello_layouts.notations.mlir import MlirPack, MlirType
 from morello_layouts.notations.mlir.text import parse_mlir, parse_pack
 from morello_layouts.notations.strided.layout import StridedLayout

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 import morello_layouts as ml
+from morello_layouts.core.recipe import known
 from morello_layouts.notations.mlir import MlirPack
-from morello_layouts.recipe import known
 from tests.support.paths import DATA
 from tests.support.tables import each_row
 

@@ -9,8 +9,8 @@ from random import Random
 import pytest
 
 from morello_layouts import LayoutError
+from morello_layouts.core.recipe import known
 from morello_layouts.notations.sharding import Digit, Level, Mesh, Sharding
-from morello_layouts.recipe import known
 
 
 def devices(digit: Digit) -> int:

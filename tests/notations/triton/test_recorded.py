@@ -9,8 +9,8 @@ from functools import cache
 from typing import Any
 
 import morello_layouts as ml
-from morello_layouts.expr import AffineExpr
-from morello_layouts.recipe import bases_of_recipe, offset_of
+from morello_layouts.core.expr import AffineExpr
+from morello_layouts.core.recipe import bases_of_recipe, offset_of
 from tests.support.paths import DATA
 from tests.support.tables import each_row
 

@@ -8,7 +8,7 @@ from math import log2
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.recipe import Recipe, Transpose, bases_of_recipe
+from morello_layouts.core.recipe import Recipe, Transpose, bases_of_recipe
 from tests.support.tables import each_row
 
 MMA = (

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, strategies as st
 
 import morello_layouts as ml
-from morello_layouts.recipe import linear_index
+from morello_layouts.core.recipe import linear_index
 from tests.support.xla_strategies import arrays, layouts, shapes, small_arrays
 
 

@@ -1,0 +1,1 @@
+"""The idea itself: steps, expressions, maps, and what all rooms stand on."""

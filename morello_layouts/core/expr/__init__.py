@@ -1,0 +1,27 @@
+"""Affine expressions over digits, their bounds, and the rules that simplify them."""
+
+from morello_layouts.core.expr.affine import (
+    AffineExpr as AffineExpr,
+    Atom as Atom,
+    BitXor as BitXor,
+    Digit as Digit,
+    Var as Var,
+    coordinate_variables as coordinate_variables,
+    digit as digit,
+    standard as standard,
+    variable as variable,
+)
+from morello_layouts.core.expr.bounds import Interval as Interval
+from morello_layouts.core.expr.cheapest import cheapest as cheapest
+from morello_layouts.core.expr.digit_choices import (
+    OPERATIONS as OPERATIONS,
+    SHIFTS as SHIFTS,
+    CostModel as CostModel,
+)
+from morello_layouts.core.expr.simplify import (
+    Derivation as Derivation,
+    RewriteStep as RewriteStep,
+    canonicalize as canonicalize,
+    canonicalize_with_steps as canonicalize_with_steps,
+    readable as readable,
+)

@@ -1,0 +1,538 @@
+"""Affine expressions over digits: the form that the simplifier works on, "form" for short.
+
+Compilers know them as quasi-affine expressions: MLIR's ``AffineExpr``, ISL's ``aff``.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from typing import Any, ClassVar, Final, TypeAlias
+
+from morello_layouts.core.expr.bounds import UNBOUNDED, Interval, range_of_floors, range_of_xor
+from morello_layouts.core.expr.sizes import (
+    Int,
+    SizeExpr,
+    absolute,
+    is_nonnegative,
+    join_signed,
+    magnitude,
+    sign,
+)
+from morello_layouts.core.limits import EXPR_NESTING
+from morello_layouts.errors import LayoutError, UnsupportedError
+
+
+class Var:
+    """A named integer with inclusive bounds."""
+
+    __slots__ = ("_hash", "interval", "key", "name", "value")
+
+    depth: ClassVar[int] = 0
+
+    def __init__(self, name: str, interval: Interval = UNBOUNDED) -> None:
+        self.name: Final = name  #: the variable's name; variables of one name are equal.
+        self.interval: Final = interval  #: its bounds.
+        #: its only value; None if it has several.
+        self.value: Final = interval.lo if interval.lo == interval.hi else None
+        self.key: Final[tuple[Any, ...]] = (0, name)
+        self._hash = hash(name)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Var) and self.name == other.name)
+
+    def __repr__(self) -> str:
+        return f"Var({self.name!r}, {self.interval})"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Digit:
+    """``(operand // divisor) mod modulus``, without the mod if modulus is None.
+
+    >>> d = Digit(variable("i", 0, 31), 4, 8)
+    >>> print(d, "is in", d.interval)
+    (i//4)%8 is in 0..7
+    """
+
+    __slots__ = (
+        "_equals", "_hash", "_interval", "_key", "depth", "divisor", "modulus", "operand", "whole",
+    )  # fmt: skip
+
+    def __init__(self, operand: AffineExpr, divisor: Int, modulus: Int | None) -> None:
+        for number in (divisor, modulus):
+            if number is not None and not (type(number) is int and number > 0):
+                _require_positive(number)
+        #: the nesting of digits: 1 if the operand holds none.
+        self.depth: Final[int] = 1 + _depth(operand)
+        if self.depth > EXPR_NESTING:
+            raise _too_deep()
+        self.operand: Final = operand  #: the form that is divided.
+        inner = operand.as_atom()
+        #: the operand, or the variable that it is: what digits are grouped by.
+        self.whole: Final = operand if inner is None or isinstance(inner, Digit) else inner
+        self.divisor: Final[Int] = divisor  #: at least 1.
+        self.modulus: Final[Int | None] = modulus  #: at least 1, or None.
+        self._key: tuple[Any, ...] | None = None
+        self._equals: object | None = None
+        self._hash = hash((hash(operand), divisor, modulus))
+        self._interval: Interval | None = None
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """The sort key of atoms: variables by name, then digits by operand."""
+        if self._key is None:
+            self._key = (1, self.operand.key, self.divisor, self.modulus or 0)
+        return self._key
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Digit) or self._hash != other._hash:
+            return False
+        if self._equals is not None and self._equals is other._equals:
+            return True  # found before: forms share parts, and as trees they may be far too long
+        if (self.divisor, self.modulus, self.operand) != (
+            other.divisor,
+            other.modulus,
+            other.operand,
+        ):
+            return False
+        self._equals = other._equals = self._equals or other._equals or object()
+        return True
+
+    @property
+    def interval(self) -> Interval:
+        """The smallest and largest value over the bounds of the variables."""
+        if self._interval is None:
+            quotient = self.operand.interval.floordiv(self.divisor)
+            self._interval = quotient if self.modulus is None else quotient.mod(self.modulus)
+        return self._interval
+
+    @property
+    def is_group(self) -> bool:
+        """Whether the digit is its operand itself, in parentheses."""
+        return self.divisor == 1 and self.modulus is None
+
+    def __repr__(self) -> str:
+        return f"Digit({self.operand!r}, {self.divisor}, {self.modulus})"
+
+    def __str__(self) -> str:
+        inner = str(self.operand)
+        if not inner.isidentifier() and not isinstance(self.operand.as_atom(), BitXor):
+            inner = f"({inner})"
+        if self.modulus is None:
+            return inner if self.divisor == 1 else f"{inner}//{_as_divisor(self.divisor)}"
+        if self.divisor != 1:
+            inner = f"({inner}//{_as_divisor(self.divisor)})"
+        return f"{inner}%{_as_divisor(self.modulus)}"
+
+
+def _require_positive(number: Int) -> None:
+    if not is_nonnegative(number - 1):
+        raise LayoutError(
+            f"{number} is not a divisor",
+            "the divisor of a floor or mod must be known to be a positive integer",
+            "write a positive divisor; a name needs the bound 1 or more: N=1..",
+        )
+
+
+def _depth(form: AffineExpr) -> int:
+    """Return the nesting of digits and exclusive ors."""
+    depth = 0
+    for atom, _ in form.terms:
+        depth = max(depth, atom.depth)
+    return depth
+
+
+def _too_deep() -> UnsupportedError:
+    return UnsupportedError(
+        f"floors, mods and ^ nest deeper than {EXPR_NESTING}",
+        "simplifying them would take too long",
+        "split the expression, or use fewer levels of tiling",
+    )
+
+
+class BitXor:
+    """``x ^ y ^ …``: the exclusive or of the bits of some forms, as Python computes it.
+
+    >>> swizzled = BitXor((variable("i", 0, 7), variable("j", 0, 5)))
+    >>> print(swizzled, "is in", swizzled.interval)
+    (i ^ j) is in 0..7
+    """
+
+    __slots__ = ("_hash", "_interval", "_key", "depth", "parts")
+
+    def __init__(self, parts: Iterable[AffineExpr]) -> None:
+        #: two forms or more, in a canonical order.
+        self.parts: Final = tuple(sorted(parts, key=lambda part: part.key))
+        #: the nesting of digits and of these: 1 if no part holds any.
+        self.depth: Final[int] = 1 + max(map(_depth, self.parts))
+        if self.depth > EXPR_NESTING:
+            raise _too_deep()
+        self._key: tuple[Any, ...] | None = None
+        self._hash = hash((BitXor, self.parts))
+        self._interval: Interval | None = None
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """The sort key of atoms: these come last."""
+        if self._key is None:
+            self._key = (2, *(part.key for part in self.parts))
+        return self._key
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, BitXor) and self._hash == other._hash and self.parts == other.parts
+        )
+
+    @property
+    def interval(self) -> Interval:
+        """Bounds of the value, from those of the parts."""
+        if self._interval is None:
+            self._interval = range_of_xor([part.interval for part in self.parts])
+        return self._interval
+
+    def __repr__(self) -> str:
+        return f"BitXor({self.parts!r})"
+
+    def __str__(self) -> str:
+        return f"({' ^ '.join(map(str, self.parts))})"
+
+
+Atom: TypeAlias = Var | Digit | BitXor
+
+
+class AffineExpr:
+    """``const + Σ coefficient · atom``.
+
+    Build one with :func:`variable`, operators, or :meth:`from_terms`.
+
+    >>> form = 3 * variable("i", 0, 7) + 1
+    >>> print(form.interval, form.evaluate({"i": 2}))
+    1..22 7
+    """
+
+    __slots__ = ("_groups", "_hash", "_interval", "_key", "const", "terms")
+
+    def __init__(self, terms: tuple[tuple[Atom, Int], ...], const: Int) -> None:
+        """Terms must be in canonical order, without zeros; :meth:`from_terms` sees to it."""
+        self.terms: Final = terms  #: pairs (atom, coefficient) in a canonical order.
+        self.const: Final[Int] = const  #: the constant.
+        self._key: tuple[Any, ...] | None = None
+        self._hash: int | None = None
+        self._interval: Interval | None = None
+        self._groups: tuple[list[tuple[Atom, Int]], ...] | None = None
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """The sort key of forms: the constant, then the terms."""
+        if self._key is None:
+            self._key = (self.const, *[(a.key, c) for a, c in self.terms])
+        return self._key
+
+    @staticmethod
+    def from_terms(
+        terms: dict[Atom, Int] | Iterable[tuple[Atom, Int]], const: Int = 0
+    ) -> AffineExpr:
+        """Return the form of these terms: sorted, equal atoms added, zeros dropped."""
+        if not isinstance(terms, dict):
+            total: dict[Atom, Int] = {}
+            for atom, coefficient in terms:
+                total[atom] = total.get(atom, 0) + coefficient
+            terms = total
+        kept = [(a, c) for a, c in terms.items() if c]
+        if len(kept) > 1:
+            kept.sort(key=lambda term: term[0].key)
+        return AffineExpr(tuple(kept), const)
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash((self.terms, self.const))
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, AffineExpr)
+            and self.const == other.const
+            and self.terms == other.terms
+        )
+
+    @property
+    def interval(self) -> Interval:
+        """Smallest and largest value: exact for the digits of one operand, summed over operands."""
+        if self._interval is None:
+            if len(self.terms) < 2 or not self.has_digits:
+                self._interval = _range_of_terms(self.terms, self.const)
+            else:
+                total = Interval(self.const, self.const)
+                for group in self.groups:
+                    total = total + _range_of(group)
+                self._interval = total
+        return self._interval
+
+    @property
+    def groups(self) -> Iterable[list[tuple[Atom, Int]]]:
+        """The terms in groups: a variable and its digits, or the digits of a sum."""
+        if self._groups is None:
+            groups: dict[Atom | AffineExpr, list[tuple[Atom, Int]]] = {}
+            for term in self.terms:
+                atom = term[0]
+                whole = atom.whole if isinstance(atom, Digit) else atom
+                groups.setdefault(whole, []).append(term)
+            self._groups = tuple(groups.values())
+        return self._groups
+
+    @property
+    def has_digits(self) -> bool:
+        """Whether a term is a digit or an exclusive or; these come after variables."""
+        return bool(self.terms) and type(self.terms[-1][0]) is not Var
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether the form has more than one part, the constant included."""
+        return len(self.terms) + (self.const != 0) > 1
+
+    def as_atom(self) -> Atom | None:
+        """Return the atom that equals this form, or None."""
+        if self.const == 0 and len(self.terms) == 1 and self.terms[0][1] == 1:
+            return self.terms[0][0]
+        return None
+
+    def __add__(self, other: AffineExpr | Int) -> AffineExpr:
+        if not isinstance(other, AffineExpr):
+            return AffineExpr(self.terms, self.const + other)
+        mine, others, const = self.terms, other.terms, self.const + other.const
+        if not mine or not others or mine[-1][0].key < others[0][0].key:
+            return AffineExpr(mine + others, const)
+        return AffineExpr.from_terms((*mine, *others), const)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> AffineExpr:
+        return self * -1
+
+    def __sub__(self, other: AffineExpr | Int) -> AffineExpr:
+        return self + (-other)
+
+    def __rsub__(self, other: Int) -> AffineExpr:
+        return (-self) + other
+
+    def __mul__(self, factor: Int) -> AffineExpr:
+        if factor == 0:
+            return AffineExpr((), 0)
+        return AffineExpr(tuple([(a, c * factor) for a, c in self.terms]), self.const * factor)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, divisor: Int) -> AffineExpr:
+        return digit(self, divisor, None)
+
+    def __mod__(self, modulus: Int) -> AffineExpr:
+        return digit(self, 1, modulus)
+
+    def __xor__(self, other: AffineExpr | int) -> AffineExpr:
+        return xor(self, other if isinstance(other, AffineExpr) else AffineExpr((), other))
+
+    __rxor__ = __xor__
+
+    def variables(self) -> tuple[Var, ...]:
+        """Return the variables, each once, by name."""
+        found = {a.name: a for a in self.atoms() if isinstance(a, Var)}
+        return tuple(found[name] for name in sorted(found))
+
+    def atoms(self) -> Iterator[Atom]:
+        """Return every atom at every depth once."""
+        seen: dict[Atom, None] = {}
+        forms = [self]
+        while forms:
+            for atom, _ in forms.pop().terms:
+                if atom not in seen:
+                    seen[atom] = None
+                    forms += operands_of(atom)
+        return iter(seen)
+
+    def evaluate(self, values: Mapping[str, Any]) -> Any:
+        """Return the value at these values of the variables and symbolic sizes.
+
+        Values are ints, or NumPy arrays, which broadcast.
+        """
+        total: Any = _value(self.const, values)
+        for atom, coefficient in self.terms:
+            if isinstance(atom, Var):
+                value = values[atom.name]
+            elif isinstance(atom, BitXor):
+                value = reduce(operator.xor, [part.evaluate(values) for part in atom.parts])
+            else:
+                value = atom.operand.evaluate(values)
+                if atom.divisor != 1:
+                    value = value // _value(atom.divisor, values)
+                if atom.modulus is not None:
+                    value = value % _value(atom.modulus, values)
+            total = total + (value if coefficient == 1 else _value(coefficient, values) * value)
+        return total
+
+    def sizes(self) -> frozenset[str]:
+        """Return the names of the symbolic sizes in factors, constants, divisors and moduli."""
+        atoms = list(self.atoms())
+        digits = [atom for atom in atoms if isinstance(atom, Digit)]
+        numbers = [n for d in digits for n in (d.divisor, d.modulus or 1)]
+        for form in (self, *(x for atom in atoms for x in operands_of(atom))):
+            numbers += [form.const, *(c for _, c in form.terms)]
+        return frozenset(name for n in numbers if isinstance(n, SizeExpr) for name in n.names())
+
+    def __repr__(self) -> str:
+        return f"AffineExpr({list(self.terms)!r}, {self.const})"
+
+    def __str__(self) -> str:
+        parts: list[tuple[Int, str]] = []
+        for atom, coefficient in printing_order(self.terms):
+            factor, body = absolute(coefficient), str(atom)
+            if isinstance(atom, Digit) and coefficient != 1 and not atom.is_group:
+                body = f"({body})"  # // and % bind as * does, from the left
+            parts.append((coefficient, body if factor == 1 else f"{_as_factor(factor)}*{body}"))
+        if self.const or not parts:
+            is_negative = sign(self.const) < 0
+            text = _as_factor(-self.const) if is_negative else str(self.const)
+            parts.append((self.const, text))
+        return join_signed(parts)
+
+
+def variable(name: str, lo: Int | None = None, hi: Int | None = None) -> AffineExpr:
+    """Return the form of one variable with inclusive bounds.
+
+    >>> i = variable("i", 0, 31)
+    >>> print(24 * (i // 8) + i % 8 + 1)
+    24*(i//8) + i%8 + 1
+    """
+    return AffineExpr(((Var(name, Interval(lo, hi)), 1),), 0)
+
+
+def standard(rank: int) -> tuple[str, ...]:
+    """Return the names of coordinates in forms: ``d0, d1, …``."""
+    return tuple(f"d{k}" for k in range(rank))
+
+
+def coordinate_variables(shape: Sequence[Int]) -> list[AffineExpr]:
+    """Return the coordinates ``d0, d1, …`` of an array as forms with bounds.
+
+    >>> [f"{x} in {x.interval}" for x in coordinate_variables((6, 8))]
+    ['d0 in 0..5', 'd1 in 0..7']
+    """
+    # A dimension of size 0 has no coordinate; the bounds 0..0 keep intervals ordered.
+    return [variable(f"d{k}", 0, n - 1 if n != 0 else 0) for k, n in enumerate(shape)]
+
+
+def digit(operand: AffineExpr, divisor: Int, modulus: Int | None) -> AffineExpr:
+    """Return the form ``(operand // divisor) mod modulus`` without any rewriting.
+
+    >>> print(digit(variable("i"), 4, 8))
+    (i//4)%8
+    """
+    return AffineExpr(((Digit(operand, divisor, modulus), 1),), 0)
+
+
+def xor(*parts: AffineExpr) -> AffineExpr:
+    """Return the form ``x ^ y ^ …`` without any rewriting; a number if all parts are numbers.
+
+    >>> print(8 * xor(variable("i", 0, 7), variable("j", 0, 7)) + 1)
+    8*(i ^ j) + 1
+    """
+    numbers = [part.const for part in parts if not part.terms and isinstance(part.const, int)]
+    if len(numbers) == len(parts):
+        return AffineExpr((), reduce(operator.xor, numbers, 0))
+    return AffineExpr(((BitXor(parts), 1),), 0)
+
+
+def divisions(form: AffineExpr) -> int:
+    """Return how many divisions and remainders a form has, those inside of others too."""
+    digits = (atom for atom in form.atoms() if isinstance(atom, Digit))
+    return sum((digit.divisor != 1) + (digit.modulus is not None) for digit in digits)
+
+
+def operands_of(atom: Atom) -> tuple[AffineExpr, ...]:
+    """Return the forms that an atom computes with; a variable has none."""
+    if isinstance(atom, Var):
+        return ()
+    return atom.parts if isinstance(atom, BitXor) else (atom.operand,)
+
+
+def floors_of(atom: Atom, factor: Int) -> list[tuple[Int, Int]]:
+    """Return a term as floors of its operand x: pairs (s, c) of Σ c·(x // s).
+
+    A modulus n is a second floor: x mod n = x - n·(x // n).
+
+    >>> floors_of(Digit(variable("i"), 4, 8), 5)
+    [(4, 5), (32, -40)]
+    """
+    if not isinstance(atom, Digit):
+        return [(1, factor)]
+    if atom.modulus is None:
+        return [(atom.divisor, factor)]
+    return [(atom.divisor, factor), (atom.divisor * atom.modulus, -factor * atom.modulus)]
+
+
+def _range_of(group: list[tuple[Atom, Int]]) -> Interval:
+    """Return the range of a sum of digits of one operand."""
+    if len(group) > 1:
+        floors: dict[Int, Int] = {}
+        for atom, c in group:
+            for s, factor in floors_of(atom, c):
+                floors[s] = floors.get(s, 0) + factor
+        atom = group[0][0]
+        operand = atom.operand if isinstance(atom, Digit) else atom
+        exact = range_of_floors(floors, operand.interval)
+        if exact is not None:
+            return exact
+    return _range_of_terms(group, 0)
+
+
+def _range_of_terms(terms: Iterable[tuple[Atom, Int]], const: Int) -> Interval:
+    """Return the range of a sum of terms that are independent of each other."""
+    lo: Int | None = const
+    hi: Int | None = const
+    for atom, c in terms:
+        least, largest = atom.interval if c == 1 else atom.interval.scale(c)
+        lo = None if lo is None or least is None else lo + least
+        hi = None if hi is None or largest is None else hi + largest
+    return Interval(lo, hi)
+
+
+def printing_order(terms: Iterable[tuple[Atom, Int]]) -> list[tuple[Atom, Int]]:
+    """Return terms in the order of print, the largest factors first."""
+
+    def order(term: tuple[Atom, Int]) -> tuple[Any, ...]:
+        degree, leading = magnitude(term[1])
+        return -degree, -leading, term[0].key
+
+    return sorted(terms, key=order)
+
+
+def _as_factor(number: Int) -> str:
+    """Return a number as written before a product: a sum needs parentheses."""
+    return f"({number})" if isinstance(number, SizeExpr) and len(number.terms) > 1 else str(number)
+
+
+def _as_divisor(number: Int) -> str:
+    """Return a number as written after an operator: a product needs parentheses too."""
+    text = str(number)
+    is_call = (
+        text.startswith("ceil(") and isinstance(number, SizeExpr) and number.as_atom() is not None
+    )
+    is_bare = isinstance(number, int) or is_call or text.replace("_", "a").isalnum()
+    return text if is_bare else f"({text})"
+
+
+def _value(number: Int, values: Mapping[str, Any]) -> Any:
+    return number.evaluate(values) if isinstance(number, SizeExpr) else number

@@ -1,0 +1,222 @@
+"""Forms that are affine, or nearly so, because their variables have few values."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise, product
+from typing import Any, TypeAlias
+
+from morello_layouts.core.expr.affine import AffineExpr, Atom, BitXor, Digit, Var, digit
+from morello_layouts.core.expr.sizes import Int
+from morello_layouts.core.expr.substitution import replace_digits
+from morello_layouts.core.limits import BOX_POINTS, BOX_VALUES, BOX_WORK
+
+Box: TypeAlias = Mapping[Var, range]
+"""The values of each variable of a form."""
+
+Points: TypeAlias = Mapping[Any, Sequence[Any]]
+"""Points of a box: for each variable its value at each of them."""
+
+Values: TypeAlias = Callable[[Points], Sequence[Any]]
+"""A form as a function of points."""
+
+
+def affine_on(box: Box, values: Values) -> Iterator[AffineExpr]:
+    """Yield the affine form that has these values at every point of the box, if there is one.
+
+    The steps from the first corner give the only candidate; some more points reject most.
+
+    >>> i, j = Var("i"), Var("j")
+    >>> f = lambda at: [(13 * x + 8) // 16 + (11 * y + 12) % 16 for x, y in zip(at[i], at[j])]
+    >>> print(*affine_on({i: range(2), j: range(3)}, f))
+    -5*j + i + 12
+    """
+    axes = list(box.values())
+    first = [axis[0] for axis in axes]
+    some = [first]
+    for place in (1, -1):
+        for k, axis in enumerate(axes):
+            some.append([*first[:k], axis[place % len(axis)], *first[k + 1 :]])
+    some += [[axis[len(axis) * part // 4] for axis in axes] for part in (1, 2, 3)]
+    some.append([axis[-1] for axis in axes])
+    found = values(_at(box, some))
+    factors = [x - found[0] for x in found[1 : len(axes) + 1]]
+    const = found[0] - sum(map(operator.mul, factors, first))
+    expected = [const + sum(map(operator.mul, factors, point)) for point in some]
+    if found != expected:
+        return
+    every = _at(box, product(*axes))
+    found = values(every)
+    total = [const] * len(found)
+    for c, column in zip(factors, every.values(), strict=True):
+        if c:
+            total = [t + c * x for t, x in zip(total, column, strict=True)]
+    if found == total:
+        yield AffineExpr.from_terms(zip(box, factors, strict=True), const)
+
+
+def _at(box: Box, points: Iterable[Sequence[int]]) -> Points:
+    return dict(zip(box, zip(*points, strict=True), strict=True))
+
+
+def two_slopes(box: Box, values: Values) -> Iterator[AffineExpr]:
+    """Yield a·v + c or a·v + e·((v + q) // s) + c that have these values for the only variable v.
+
+    The steps of such a form take one or two values, and those that are not a are s apart.
+
+    >>> j = Var("j")
+    >>> f = lambda at: [(7 * x + 1) // 4 - (5 * x + 4) // 12 for x in at[j]]
+    >>> print(*two_slopes({j: range(3)}, f), sep="; ")
+    2*j - 2*(j//2); 2*((j + 1)//2)
+    """
+    ((v, axis),) = box.items()
+    found = values({v: axis})
+    changes = list(map(operator.sub, found[1:], found))
+    steps = dict.fromkeys(changes)
+    if len(steps) < 2:
+        a = next(iter(steps), 0)
+        yield AffineExpr.from_terms([(v, a)], found[0] - a * axis[0])
+    if len(steps) != 2:
+        return
+    for a, e in zip(steps, reversed(steps), strict=True):
+        jumps = [k for k, change in enumerate(changes, 1) if change == e]
+        s = _distance(jumps, axis)
+        if s is not None:
+            start = axis[0] + jumps[0]
+            floor = digit(AffineExpr(((v, 1),), -start % s), s, None)
+            at_first = a * axis[0] + (e - a) * ((axis[0] + -start % s) // s)
+            yield AffineExpr.from_terms([(v, a)], found[0] - at_first) + floor * (e - a)
+
+
+def _distance(jumps: list[int], values: range) -> int | None:
+    """Return the distance of jumps, counted from the first value, if all distances are equal."""
+    gaps = {b - a for a, b in pairwise(jumps)}
+    longest = max(jumps[0], len(values) - jumps[-1])
+    if not gaps:
+        return max(longest, values[0] + jumps[0])  # (v // s) needs no constant
+    s = gaps.pop()
+    return None if gaps or longest > s else s
+
+
+class Fits:
+    """Forms that are shorter on their boxes; each form is tried once."""
+
+    def __init__(self, cost: Callable[[AffineExpr], int], least: int) -> None:
+        """Try forms of more than the ``least`` cost."""
+        self.cost, self.least = cost, least
+        self.left = BOX_WORK
+        self.known: dict[AffineExpr, AffineExpr] = {}
+        self.boxes: dict[Digit, Box | None] = {}
+        self.digits: dict[Digit, AffineExpr] = {}
+        self.columns: dict[Var, dict[Digit, list[Any]]] = {}
+
+    def form(self, form: AffineExpr) -> AffineExpr:
+        """Return the form with digits, and sums of digits of the same variables, in short."""
+        if is_plain(form):
+            return form
+        form = replace_digits(form, self.digit)
+        if len(form.terms) < 2 or not form.has_digits:
+            return self.shorter(form)
+        groups: dict[frozenset[Var], list[tuple[Atom, Int]]] = {}
+        for atom, c in form.terms:
+            box = self.box_of(atom)
+            if box:
+                groups.setdefault(frozenset(box), []).append((atom, c))
+        sums = [
+            AffineExpr(tuple(some), 0) for some in groups.values() if some[1:] or some[0][1] != 1
+        ]
+        changes = [(group, self.shorter(group)) for group in sums]
+        changes = [(group, short) for group, short in changes if short is not group]
+        if changes:
+            less = [(atom, -c) for group, _ in changes for atom, c in group.terms]
+            more = [term for _, short in changes for term in short.terms]
+            const = sum((short.const for _, short in changes), form.const)
+            form = AffineExpr.from_terms((*form.terms, *less, *more), const)
+        return self.shorter(form)
+
+    def digit(self, d: Digit) -> AffineExpr:
+        """Return a digit in its shortest form."""
+        found = self.digits.get(d)
+        if found is None:
+            operand = self.form(d.operand)
+            same = d if operand is d.operand else Digit(operand, d.divisor, d.modulus)
+            found = self.digits[d] = self.shorter(AffineExpr(((same, 1),), 0))
+        return found
+
+    def shorter(self, form: AffineExpr) -> AffineExpr:
+        """Return the cheapest form with the same values that is affine, or has one floor."""
+        if self.left <= 0 or is_plain(form) or self.cost(form) <= self.least:
+            return form
+        found = self.known.get(form)
+        if found is None:
+            box = self.box(form)
+            found = self.known[form] = min([form, *self.fits(form, box)], key=self.cost)
+        return found
+
+    def fits(self, form: AffineExpr, box: Box | None) -> Iterator[AffineExpr]:
+        """Yield forms of the other shapes that have the same values on the box."""
+        if not box:
+            return
+        v, axis = next(iter(box.items()))
+        if len(box) == 1 and len(axis) <= BOX_VALUES:
+            known = self.columns.setdefault(v, {})
+            yield from two_slopes(box, lambda at: self.values(form, at, known))
+        else:
+            yield from affine_on(box, lambda at: self.values(form, at, {}))
+
+    def values(self, form: AffineExpr, at: Points, known: dict[Digit, list[Any]]) -> list[Any]:
+        """Return the value at each point; those of each digit are computed once."""
+        total = [form.const] * len(next(iter(at.values())))
+        self.left -= len(form.terms) * len(total)
+        for atom, c in form.terms:
+            column = at[atom] if not isinstance(atom, Digit) else known.get(atom)
+            if column is None:
+                assert isinstance(atom, Digit)
+                column = known[atom] = self.digit_values(atom, at, known)
+            total = [t + c * x for t, x in zip(total, column, strict=True)]
+        return total
+
+    def digit_values(self, d: Digit, at: Points, known: dict[Digit, list[Any]]) -> list[Any]:
+        """Return the digit's value at each point."""
+        s, n, values = d.divisor, d.modulus, self.values(d.operand, at, known)
+        if s != 1:
+            values = [x // s for x in values]
+        return values if n is None else [x % n for x in values]
+
+    def box(self, form: AffineExpr) -> Box | None:
+        """Return the values of each variable; None if the box has too many points."""
+        if not isinstance(form.const, int):
+            return None
+        box: dict[Var, range] = {}
+        for atom, c in form.terms:
+            part = self.box_of(atom) if isinstance(c, int) else None
+            if part is None:
+                return None
+            box |= part
+        points = 1
+        for values in box.values():
+            points *= len(values)
+        return box if 0 < points <= BOX_POINTS else None
+
+    def box_of(self, atom: Atom) -> Box | None:
+        """Return the values of each variable of an atom."""
+        if isinstance(atom, Digit):
+            if atom not in self.boxes:
+                numbers = isinstance(atom.divisor, int) and isinstance(atom.modulus, int | None)
+                self.boxes[atom] = self.box(atom.operand) if numbers else None
+            return self.boxes[atom]
+        lo, hi = atom.interval
+        if isinstance(atom, BitXor) or not isinstance(lo, int) or not isinstance(hi, int):
+            return None
+        return {atom: range(lo, hi + 1)} if hi - lo < BOX_POINTS else None
+
+
+def is_plain(form: AffineExpr) -> bool:
+    """Return whether the form has only variables and their digits: the search writes these."""
+    for atom, _ in form.terms:
+        if not isinstance(atom, Var):
+            inner = atom.operand.as_atom() if isinstance(atom, Digit) else None
+            if not isinstance(inner, Var):
+                return False
+    return True

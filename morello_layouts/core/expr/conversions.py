@@ -1,0 +1,568 @@
+"""Forms to and from SymPy, forms to LaTeX, and the operators that readers of expressions need."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence, Set as AbstractSet
+from math import lcm
+from typing import TYPE_CHECKING, Any
+
+from morello_layouts.core.expr.affine import (
+    AffineExpr,
+    Atom,
+    BitXor,
+    Digit,
+    Var,
+    digit,
+    printing_order,
+    xor,
+)
+from morello_layouts.core.expr.bounds import Interval
+from morello_layouts.core.expr.sizes import (
+    Int,
+    Monomial,
+    SizeAtom,
+    SizeExpr,
+    absolute,
+    cancel_quotients,
+    ceil_quotient,
+    common_divisor,
+    is_nonnegative,
+    join_signed,
+)
+from morello_layouts.core.expr.substitution import substitute
+from morello_layouts.core.lazy import importing
+from morello_layouts.errors import LayoutError, UnsupportedError
+
+if TYPE_CHECKING:
+    import sympy
+
+
+def as_number(form: AffineExpr) -> Int | None:
+    """Return the form as an integer or symbolic size, or None if a variable cannot be a size.
+
+    A size is a variable of at least 1 without an upper bound.
+
+    >>> from morello_layouts.core.expr.affine import variable
+    >>> n = variable("N", 1)
+    >>> print(as_number(8 * n + 1), as_number(variable("i", 0, 7)), as_number((n + 7) // 8))
+    8*N + 1 None ceil(N/8)
+    """
+    total = form.const
+    for atom, c in form.terms:
+        value = None
+        if not isinstance(atom, BitXor):
+            value = _quotient(atom) if isinstance(atom, Digit) else _named(atom)
+        if value is None:
+            return None
+        total = total + c * value
+    return total
+
+
+def _named(v: Var) -> Int | None:
+    lo, hi = v.interval
+    is_size = hi is None and lo is not None and is_nonnegative(lo - 1)
+    return SizeExpr.named(v.name) if is_size else None
+
+
+def _quotient(d: Digit) -> Int | None:
+    """Return the value of a digit of a number, or None if it is not known.
+
+    For a positive size x, (-x) // s is -⌈x/s⌉ and (x + s - 1) // s is ⌈x/s⌉.
+    """
+    number = as_number(d.operand)
+    if number is None or not isinstance(d.divisor, int):
+        return None
+    if isinstance(number, int) and isinstance(d.modulus, int | None):
+        return number // d.divisor if d.modulus is None else number // d.divisor % d.modulus
+    if d.modulus is not None:
+        return None
+    if is_nonnegative(-number - 1):
+        return -ceil_quotient(-number, d.divisor)
+    less = number - (d.divisor - 1)
+    return ceil_quotient(less, d.divisor) if is_nonnegative(less - 1) else None
+
+
+def promote_to_sizes(form: AffineExpr, names: AbstractSet[str]) -> AffineExpr:
+    """Return the form with these variables as symbolic sizes.
+
+    >>> from morello_layouts.core.expr.affine import variable
+    >>> print(promote_to_sizes((variable("i") + variable("N")) // 8, {"N"}).sizes())
+    frozenset({'N'})
+    """
+    sizes = {name: AffineExpr((), SizeExpr.named(name)) for name in names}
+    return substitute(form, sizes) if sizes else form
+
+
+def multiply(left: AffineExpr, right: AffineExpr, sizes: set[str]) -> AffineExpr:
+    """Return the product of two forms, one of which is a number.
+
+    The variables that make it a number are sizes; they are added to ``sizes``.
+
+    >>> from morello_layouts.core.expr.affine import variable
+    >>> sizes = set()
+    >>> print(multiply(variable("i"), variable("N", 1) + 2, sizes), sizes)
+    (N + 2)*i {'N'}
+    """
+    if not right.terms or not left.terms:
+        return right * left.const if right.terms else left * right.const
+    # A factor without variables goes first: it makes no size of the other factor's variables.
+    pairs = sorted(((left, right), (right, left)), key=lambda pair: bool(pair[1].variables()))
+    for form, other in pairs:
+        number = as_number(other)
+        if number is not None:
+            sizes |= {v.name for v in other.variables()}
+            return form * number
+    names = [v.name for form in (left, right) for v in form.variables()]
+    size = next((name for name in names if not re.fullmatch(r"[ijkpxyz]|d\d+", name)), "N")
+    raise UnsupportedError(
+        f"({left}) * ({right}) is a product of two variables",
+        "factors are integers, or sizes of at least 1 without an upper bound",
+        f"multiply by a number, or give the size's bounds: {size}=1..",
+    )
+
+
+def add_fractions(parts: Sequence[tuple[AffineExpr, Int]]) -> tuple[AffineExpr, Int]:
+    """Return the sum of forms over denominators, as a form and a common denominator.
+
+    >>> from morello_layouts.core.expr.affine import variable
+    >>> form, denominator = add_fractions([(variable("i"), 2), (variable("j"), 6)])
+    >>> print(form, denominator)
+    3*i + j 6
+    """
+    common: Int = 1
+    for _, d in parts:
+        if d != 1:
+            common = common * d // common_divisor(common, d)
+    terms: list[tuple[Atom, Int]] = []
+    const: Int = 0
+    for form, d in parts:
+        terms += [(atom, common // d * c) for atom, c in form.terms]
+        const += common // d * form.const
+    return AffineExpr.from_terms(terms, const), common
+
+
+def divide(form: AffineExpr, divisor: Int) -> AffineExpr:
+    """Return ``form // divisor``, rounded down, for a divisor of either sign.
+
+    >>> from morello_layouts.core.expr.affine import variable
+    >>> print(divide(variable("i"), -4))
+    (-i)//4
+    """
+    if divisor == 1:
+        return form
+    if is_nonnegative(divisor - 1):
+        return digit(form, divisor, None)
+    if is_nonnegative(-divisor - 1):
+        return digit(-form, -divisor, None)
+    raise _no_divisor(f"({form}) // ({divisor})", divisor)
+
+
+def remainder(form: AffineExpr, modulus: Int) -> AffineExpr:
+    """Return ``form mod modulus`` with the sign of the modulus, as in Python and SymPy.
+
+    >>> from morello_layouts.core.expr.affine import variable
+    >>> print(remainder(variable("i"), -4))
+    -((-i)%4)
+    """
+    if is_nonnegative(modulus - 1):
+        return digit(form, 1, modulus)
+    if is_nonnegative(-modulus - 1):
+        return -digit(-form, 1, -modulus)
+    raise _no_divisor(f"({form}) mod ({modulus})", modulus)
+
+
+def _no_divisor(what: str, divisor: Int) -> LayoutError:
+    if divisor == 0:
+        return LayoutError(what, "nothing divides by zero", "write another divisor")
+    return LayoutError(what, f"the sign of {divisor} is not known", "divide by a positive size")
+
+
+def latex(form: AffineExpr) -> str:
+    r"""Return the form in LaTeX, without dollar signs.
+
+    >>> from morello_layouts.core.expr.affine import variable
+    >>> print(latex(24 * (variable("d1") // 4) + variable("d1") % 4))
+    24 \left\lfloor \frac{d_{1}}{4} \right\rfloor + \left(d_{1} \bmod 4\right)
+    """
+    parts: list[tuple[Int, str]] = []
+    for atom, c in printing_order(form.terms):
+        factor = "" if c in (1, -1) else f"{_latex_factor(absolute(c))} "
+        parts.append((c, f"{factor}{_latex_atom(atom)}"))
+    if form.const or not parts:
+        parts.append((form.const, _latex_factor(absolute(form.const))))
+    return join_signed(parts)
+
+
+def latex_map(variables: Sequence[str], forms: Sequence[AffineExpr]) -> str:
+    r"""Return a map from variables to forms in display LaTeX, as notebooks show it.
+
+    >>> from morello_layouts.core.expr.affine import variable
+    >>> print(latex_map(["d0"], [2 * variable("d0")]))
+    $$ d_{0} \mapsto 2 d_{0} $$
+    """
+    source, target = [_latex_name(name) for name in variables], [latex(form) for form in forms]
+    return rf"$$ {_latex_tuple(source)} \mapsto {_latex_tuple(target)} $$"
+
+
+def latex_int(value: Int) -> str:
+    r"""Return an integer or a symbolic size in LaTeX.
+
+    >>> from morello_layouts.core.expr.sizes import SizeExpr, exact_quotient
+    >>> print(latex_int(24 * exact_quotient(SizeExpr.named("N"), 8) - 1))
+    3 N - 1
+    """
+    if isinstance(value, int):
+        return str(value)
+    return join_signed([(c, _latex_monomial(c, m)) for m, c in value.printing_order()])
+
+
+def _latex_monomial(c: int, monomial: Monomial) -> str:
+    count, powers = cancel_quotients(abs(c), monomial)
+    factors = [
+        _latex_base(base) if power == 1 else f"{_latex_base(base)}^{{{power}}}"
+        for base, power in powers
+    ]
+    lead = [str(count)] if count != 1 or not monomial else []
+    return " ".join(lead + factors)
+
+
+def _latex_base(base: SizeAtom | SizeExpr) -> str:
+    if isinstance(base, str):
+        return _latex_name(base)
+    if isinstance(base, SizeExpr):
+        return _latex_factor(base)
+    fraction = rf"\frac{{{latex_int(base.numerator)}}}{{{latex_int(base.divisor)}}}"
+    return fraction if base.exact else rf"\left\lceil {fraction} \right\rceil"
+
+
+def _latex_factor(value: Int) -> str:
+    """Return a number as a factor: a sum needs parentheses."""
+    is_sum = not isinstance(value, int) and len(value.terms) > 1
+    return rf"\left({latex_int(value)}\right)" if is_sum else latex_int(value)
+
+
+def _latex_atom(atom: Atom) -> str:
+    if isinstance(atom, Var):
+        return _latex_name(atom.name)
+    if isinstance(atom, BitXor):
+        joined = r" \oplus ".join(_latex_part(part) for part in atom.parts)
+        return rf"\left({joined}\right)"
+    inner = latex(atom.operand)
+    if atom.divisor != 1:
+        divisor = _latex_factor(atom.divisor)
+        inner = rf"\left\lfloor \frac{{{inner}}}{{{divisor}}} \right\rfloor"
+    elif atom.operand.is_sum:
+        inner = rf"\left({inner}\right)"
+    if atom.modulus is None:
+        return inner
+    return rf"\left({inner} \bmod {_latex_factor(atom.modulus)}\right)"
+
+
+def _latex_part(form: AffineExpr) -> str:
+    """Return a part of an exclusive or: a sum needs parentheses."""
+    return rf"\left({latex(form)}\right)" if form.is_sum else latex(form)
+
+
+def _latex_tuple(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else rf"\left({', '.join(parts)}\right)"
+
+
+def _latex_name(name: str) -> str:
+    stem = name.rstrip("0123456789")
+    number = name[len(stem) :]
+    stem = stem.replace("_", r"\_")
+    return f"{stem}_{{{number}}}" if number else stem
+
+
+def symbol(name: str, lo: Int | None = 0) -> sympy.Symbol:
+    """Return the SymPy symbol of a variable: an integer, nonnegative if its lower bound is."""
+    from sympy import Symbol
+
+    if lo is not None and is_nonnegative(lo):
+        return Symbol(name, integer=True, nonnegative=True)
+    return Symbol(name, integer=True)
+
+
+def to_sympy(form: AffineExpr, symbols: Mapping[str, sympy.Symbol] | None = None) -> sympy.Expr:
+    """Return the form as a SymPy expression of ``floor``, ``Mod`` and ``BitXor``.
+
+    Sizes are positive symbols.
+
+    Names in ``symbols`` become these symbols.
+
+    >>> from morello_layouts.core.expr.affine import variable
+    >>> print(to_sympy(24 * (variable("d1", 0, 7) // 4) + variable("d1", 0, 7) % 4))
+    Mod(d1, 4) + 24*floor(d1/4)
+    """
+    from sympy import Add, Integer, Mul, Rational
+
+    with importing:
+        from morello_layouts.core.expr.sympy_functions import BitXor as SympyXor, Mod, floor
+
+    named = symbols or {}
+
+    def size(value: Int) -> Any:
+        return size_to_sympy(value, named)
+
+    def scaled(f: AffineExpr, divisor: Int) -> Any:
+        if f.const == 0 and len(f.terms) == 1 and divisor == 1:
+            return term(*f.terms[0])
+        if isinstance(divisor, SizeExpr):
+            return scaled(f, 1) / size(divisor)
+        terms = [
+            Mul(Rational(1, divisor), term(a, c))
+            if isinstance(c, SizeExpr)
+            else term(a, c, divisor)
+            for a, c in f.terms
+        ]
+        return Add(*terms, size(f.const) / divisor)
+
+    def term(a: Any, c: Int, divisor: int = 1) -> Any:
+        factor = size(c) if isinstance(c, SizeExpr) else Rational(c, divisor)
+        # SymPy would multiply out a number times a sum.
+        group = isinstance(a, Digit) and a.is_group and a.operand.is_sum
+        return Mul(factor, atom(a), evaluate=not group) if factor != 1 else atom(a)
+
+    def atom(a: Any) -> Any:
+        if isinstance(a, Var):
+            return named.get(a.name) or symbol(a.name, a.interval.lo)
+        if isinstance(a, BitXor):
+            return SympyXor(*(scaled(part, 1) for part in a.parts), evaluate=False)
+        number = a.operand.const if not a.operand.terms else None
+        if isinstance(number, int) and isinstance(a.divisor, int) and a.modulus is None:
+            return Integer(number // a.divisor)
+        inner = scaled(a.operand, a.divisor)
+        if a.divisor != 1:
+            inner = floor(inner, evaluate=False)
+        if a.modulus is None:
+            return inner
+        return Mod(inner, size(a.modulus), evaluate=False)
+
+    return scaled(form, 1)
+
+
+def size_to_sympy(value: Int, named: Mapping[str, sympy.Symbol]) -> Any:
+    """Return a size as a SymPy expression of positive integer symbols and ``ceiling``."""
+    from sympy import Integer, Symbol
+
+    with importing:
+        from morello_layouts.core.expr.sympy_functions import ceiling
+
+    if isinstance(value, int):
+        return Integer(value)
+
+    def value_of(name: SizeAtom) -> Any:
+        if isinstance(name, str):
+            return named.get(name) or Symbol(name, integer=True, positive=True)
+        quotient = size_to_sympy(name.numerator, named) / size_to_sympy(name.divisor, named)
+        return quotient if name.exact else ceiling(quotient, evaluate=False)
+
+    return value.fold(value_of)
+
+
+def public_size(value: Int, named: Mapping[str, sympy.Symbol]) -> Any:
+    """Return a size as users see it: an int, or a SymPy expression if it is symbolic.
+
+    >>> public_size(8, {}), public_size(ceil_quotient(SizeExpr.named("N"), 8), {})
+    (8, ceiling(N/8))
+    """
+    return value if isinstance(value, int) else size_to_sympy(value, named)
+
+
+def number_from_sympy(expr: sympy.Expr) -> Int:
+    """Return an integer or a symbolic size from SymPy.
+
+    >>> from sympy import symbols
+    >>> number_from_sympy(2 * symbols("N", integer=True, positive=True) - 1)
+    SizeExpr(2*N - 1)
+    """
+    names = {s.name: Interval(1, None) for s in expr.free_symbols}
+    number = as_number(form_from_sympy(expr, names))
+    if number is None:
+        raise LayoutError(
+            f"{expr} is not a size",
+            "a symbolic bound is a polynomial in sizes, such as N - 1",
+            "write it with +, - and * only",
+        )
+    return number
+
+
+def form_from_sympy(expr: sympy.Expr, bounds: Mapping[str, Interval]) -> AffineExpr:
+    """Return a SymPy expression as a form.
+
+    A variable without an entry in ``bounds`` gets the bounds of its SymPy assumptions. Symbols of
+    at least 1 without an upper bound may be divisors, moduli and factors.
+
+    >>> from sympy import floor, symbols
+    >>> print(form_from_sympy(3 * floor(symbols("i") / 4), {"i": Interval(0, 7)}))
+    3*(i//4)
+    """
+    reader = _SympyReader(bounds)
+    form, denominator = reader.rational(expr)
+    if denominator != 1:
+        raise LayoutError(
+            f"{expr} is not always an integer",
+            "index expressions divide with floor",
+            f"write floor({expr})",
+        )
+    return promote_to_sizes(form, reader.sizes)
+
+
+class _SympyReader:
+    """Read SymPy's tree as form / denominator, and note the symbols that must be sizes."""
+
+    def __init__(self, bounds: Mapping[str, Interval]) -> None:
+        self.bounds = bounds
+        self.sizes: set[str] = set()
+
+    def rational(self, expr: Any) -> tuple[AffineExpr, Int]:
+        if expr.is_Rational:
+            return AffineExpr((), int(expr.p)), int(expr.q)
+        if expr.is_Symbol:
+            return AffineExpr(((Var(expr.name, _bounds_of(expr, self.bounds)), 1),), 0), 1
+        if expr.is_Add:
+            return self.sum(expr)
+        if expr.is_Mul:
+            form = AffineExpr((), 1)
+            denominator: Int = 1
+            for arg in expr.args:
+                other, d = self.rational(arg)
+                form, denominator = multiply(form, other, self.sizes), denominator * d
+            return form, denominator
+        if expr.is_Pow and expr.exp.is_Integer:
+            base, d = self.rational(expr.base)
+            power = abs(int(expr.exp))
+            number = self.number(base, expr.base) ** power
+            return (
+                (AffineExpr((), number), d**power)
+                if expr.exp > 0
+                else (AffineExpr((), d**power), number)
+            )
+        return self.function(expr), 1
+
+    def sum(self, expr: Any) -> tuple[AffineExpr, Int]:
+        return add_fractions([self.rational(arg) for arg in expr.args])
+
+    def function(self, expr: Any) -> AffineExpr:
+        name = expr.func.__name__
+        if name in ("floor", "ceiling"):
+            form, d = self.rational(expr.args[0])
+            return divide(form, d) if name == "floor" else -divide(-form, d)
+        if name == "Mod":
+            (form, d), (by, e) = (self.rational(arg) for arg in expr.args)
+            if d == e == 1:
+                return remainder(form, self.number(by, expr.args[1]))
+        if name in ("BitXor", "Xor"):  # SymPy's ^ of symbols is Xor, of Booleans by its documents
+            parts = [self.rational(arg) for arg in expr.args]
+            if len(parts) > 1 and all(d == 1 for _, d in parts):
+                return xor(*(form for form, _ in parts))
+        raise UnsupportedError(
+            f"{expr} is not quasi-affine",
+            "an index expression consists of integers, symbols, +, factors, floor, Mod and BitXor; "
+            "factors and divisors are integers or positive sizes",
+            "replace one variable of each product or quotient by a number",
+        )
+
+    def number(self, form: AffineExpr, expr: Any) -> Int:
+        value = as_number(form)
+        if value is None:
+            raise LayoutError(
+                f"{expr} is not a divisor or factor",
+                "these are integers, or sizes of at least 1 without an upper bound",
+                "write a number, or give the size's bounds: N=1..",
+            )
+        self.sizes |= {v.name for v in form.variables()}
+        return value
+
+
+def _bounds_of(expr: Any, bounds: Mapping[str, Interval]) -> Interval:
+    given = bounds.get(expr.name)
+    if given is not None:
+        return given
+    if expr.is_integer is False:
+        raise LayoutError(
+            f"{expr} is not an integer", "indices are integers", "use an integer symbol"
+        )
+    if expr.is_positive:
+        return Interval(1, None)
+    return Interval(0 if expr.is_nonnegative else None, None)
+
+
+def python_text(expr: Any) -> str:
+    """Return a SymPy expression of integers in ``+ - * // % ^``.
+
+    >>> from sympy import Mod, Symbol, ceiling, floor
+    >>> x = Symbol("x")
+    >>> python_text(3 * floor(x / 8) + Mod(x, 8)), python_text(ceiling(x / 4))
+    ('x % 8 + 3*(x//8)', '-((-x)//4)')
+    """
+    return _quotient_text(*_fraction(expr))
+
+
+def _quotient_text(numerator: str, number: int, others: tuple[str, ...]) -> str:
+    divisors = [*([str(number)] if number != 1 else []), *others]
+    if not divisors:
+        return numerator
+    below = divisors[0] if len(divisors) == 1 else f"({'*'.join(divisors)})"
+    return f"{_factor(numerator)}//{below}"
+
+
+def _factor(text: str) -> str:
+    """Return a text as an operand of any operator."""
+    return text if text.isalnum() else f"({text})"
+
+
+def _fraction(expr: Any) -> tuple[str, int, tuple[str, ...]]:
+    """Return a numerator as text, and a denominator: a number, and texts of sizes."""
+    if expr.is_Rational:
+        return str(expr.p), int(expr.q), ()
+    if expr.is_Symbol:
+        return expr.name, 1, ()
+    if expr.is_Add:
+        return _sum([_fraction(arg) for arg in _ordered(expr)])
+    if expr.is_Mul:
+        parts = [_fraction(arg) for arg in _ordered(expr)]
+        number = 1
+        for _, q, _ in parts:
+            number *= q
+        numerators = [_factor(text) for text, *_ in parts if text != "1"]
+        return "*".join(numerators) or "1", number, tuple(x for *_, own in parts for x in own)
+    if expr.is_Pow and expr.exp.is_Integer:
+        base = _factor(python_text(expr.base))
+        if expr.exp > 0:
+            return "*".join([base] * int(expr.exp)), 1, ()
+        return "1", 1, (base,) * int(-expr.exp)
+    inner, *others = expr.args
+    match type(expr).__name__:
+        case "BitXor":
+            return f"({' ^ '.join(map(python_text, expr.args))})", 1, ()
+        case "Mod":
+            return f"{_factor(python_text(inner))} % {_factor(python_text(others[0]))}", 1, ()
+        case "floor":
+            return _quotient_text(*_fraction(inner)), 1, ()
+        case "ceiling":
+            numerator, number, below = _fraction(inner)
+            return f"-({_quotient_text(f'-{_factor(numerator)}', number, below)})", 1, ()
+    raise TypeError(f"no text of {type(expr).__name__}")
+
+
+def _ordered(expr: Any) -> list[Any]:
+    """Return the parts of a sum or product in an order that is always the same."""
+    from sympy import default_sort_key
+
+    return sorted(expr.args, key=default_sort_key)
+
+
+def _sum(parts: list[tuple[str, int, tuple[str, ...]]]) -> tuple[str, int, tuple[str, ...]]:
+    """Return a sum over the common denominator."""
+    number = lcm(*(q for _, q, _ in parts))
+    sizes = tuple(dict.fromkeys(x for *_, own in parts for x in own))
+    texts = []
+    for text, q, own in parts:
+        factors = [
+            *([str(number // q)] if number != q else []),
+            *(x for x in sizes if x not in own),
+        ]
+        texts.append("*".join([*factors, _factor(text)]) if factors else text)
+    return " + ".join(texts), number, sizes

@@ -1,0 +1,340 @@
+"""The engine: apply the rules until none fires, and record each application as a derivation.
+
+Rewriting ends because every rule makes its node smaller: the tests measure both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import ClassVar, TypeAlias
+
+from morello_layouts.core.expr.affine import AffineExpr, Atom, BitXor, Digit, Var
+from morello_layouts.core.expr.conversions import latex
+from morello_layouts.core.expr.rules import (
+    DIGIT_RULES,
+    LAST_RULES,
+    READABLE_RULES,
+    SUM_RULES,
+    TOP_DOWN_DIGIT_RULES,
+    TOP_DOWN_SUM_RULES,
+    XOR_RULES,
+    Node,
+    Rule,
+)
+from morello_layouts.core.expr.substitution import replace_atoms
+from morello_layouts.core.fields import frozen
+
+
+@frozen
+class RewriteStep:
+    """One application of a rule."""
+
+    rule: str  #: the rule's name.
+    statement: str  #: the identity and its side condition.
+    before: AffineExpr  #: the form that the rule rewrote.
+    after: AffineExpr  #: the form that replaced it.
+
+    json_keys: ClassVar[tuple[str, ...]] = ("rule", "before", "after", "because")
+
+    @property
+    def because(self) -> str:
+        """The bounds that the rule used, in words."""
+        digits = (atom for atom, _ in self.before.terms if isinstance(atom, Digit))
+        parts = [f"{d.operand} is in {d.operand.interval}" for d in digits]
+        return "; ".join(dict.fromkeys(parts))
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.before} = {self.after}   ({self.because})"
+
+
+def canonicalize(form: AffineExpr) -> AffineExpr:
+    """Apply every rule until none applies.
+
+    >>> from morello_layouts.core.expr.affine import variable
+    >>> i, j = variable("i", 0, 31), variable("j", 0, 31)
+    >>> print(canonicalize((32 * i + j) // 8))
+    4*i + j//8
+    """
+    return _Rewriter().run(form)
+
+
+def rewriter() -> Callable[[AffineExpr], AffineExpr]:
+    """Return a :func:`canonicalize` that keeps what it made of each digit for later calls."""
+    return _Rewriter().run
+
+
+def canonicalize_with_steps(form: AffineExpr) -> tuple[AffineExpr, tuple[RewriteStep, ...]]:
+    """Return the result of :func:`canonicalize` and the rules that fired, in order.
+
+    >>> from morello_layouts.core.expr.affine import variable
+    >>> print(*canonicalize_with_steps(variable("i", 0, 7) % 8)[1])
+    drop-mod: i%8 = i   (i is in 0..7)
+    """
+    steps: list[RewriteStep] = []
+    return _Rewriter(steps).run(form), tuple(steps)
+
+
+def readable(form: AffineExpr) -> tuple[AffineExpr, tuple[RewriteStep, ...]]:
+    """Simplify a form for reading; return it with the rules that fired.
+
+    >>> from morello_layouts.core.expr.affine import variable
+    >>> i = variable("i", 0, 31)
+    >>> print(readable(2048 * (i // 8) + 256 * ((i % 8) // 2) + i % 2)[0])
+    1024*(i//8) + 256*(i//2) + i%2
+    """
+    steps: list[RewriteStep] = []
+    simplifier = _Rewriter(steps)
+    result = simplifier.run(form)
+    while (after := simplifier.apply_first(READABLE_RULES, result)) is not None:
+        result = simplifier.run(after)
+    return result, tuple(steps)
+
+
+class _Rewriter:
+    """The rules, and what they made of the atoms met so far."""
+
+    __slots__ = ("known", "reduced", "simple", "steps")
+
+    def __init__(self, steps: list[RewriteStep] | None = None) -> None:
+        #: the simplified form of each digit and exclusive or met so far.
+        self.known: dict[Digit | BitXor, AffineExpr] = {}
+        #: each form met by the last rules, and their result.
+        self.reduced: dict[AffineExpr, AffineExpr] = {}
+        #: operands that are simple, by id; they stay, so that no other form gets their id.
+        self.simple: dict[int, AffineExpr] = {}
+        self.steps = steps  #: the applications so far; None if they are not recorded.
+
+    def run(self, form: AffineExpr) -> AffineExpr:
+        """Apply all rules at every depth until none fires."""
+        simple = self.simplify_sum(form)
+        while True:
+            reduced = self.apply_last_rules(simple)
+            if reduced is simple:
+                return simple
+            simple = self.simplify_sum(reduced)
+
+    def simplify_sum(self, form: AffineExpr) -> AffineExpr:
+        asked = None
+        if form.has_digits:
+            asked = self.apply_top_down_rules(form)
+            form = replace_atoms(asked, self.simplify_atom)
+        return self.rewrite_sum(sum_rules(form, is_joined=form is asked), form)
+
+    def simplify_atom(self, atom: Digit | BitXor) -> AffineExpr:
+        found = self.known.get(atom)
+        if found is None:
+            if isinstance(atom, Digit):
+                found = self.simplify_digit(atom)
+            else:
+                found = self.simplify_xor(atom)
+            self.known[atom] = found
+        return found
+
+    def simplify_xor(self, x: BitXor) -> AffineExpr:
+        parts = [self.simplify_sum(part) for part in x.parts]
+        is_same = all(a is b for a, b in zip(parts, x.parts, strict=True))
+        simple = x if is_same else BitXor(parts)
+        after = self.apply_first(XOR_RULES, simple)
+        return _alone(simple) if after is None else self.simplify_sum(after)
+
+    def simplify_digit(self, d: Digit) -> AffineExpr:
+        operand = d.operand
+        if id(operand) not in self.simple:
+            operand = self.simplify_sum(operand)
+            self.simple[id(operand)] = operand
+        simple = d if operand is d.operand else Digit(operand, d.divisor, d.modulus)
+        after = self.apply_first(digit_rules(simple), simple)
+        found = _alone(simple) if after is None else self.simplify_sum(after)
+        self.known[simple] = found
+        return found
+
+    def apply_top_down_rules(self, form: AffineExpr) -> AffineExpr:
+        """Apply the rules that compare operands as they are written."""
+        if any(atom.depth > 1 for atom, _ in form.terms):
+            form = _map_atoms(form, self.flatten)
+        while len(form.terms) > 1:
+            joined = self.apply_first(TOP_DOWN_SUM_RULES, form)
+            if joined is None:
+                break
+            form = joined
+        return form
+
+    def flatten(self, d: Digit | BitXor) -> Digit | BitXor:
+        """Apply the rules for digits of digits as long as the result is a digit."""
+        if isinstance(d, BitXor):
+            return d
+        while d.operand.has_digits:
+            after = self.apply_first(TOP_DOWN_DIGIT_RULES, d)
+            nested = after.as_atom() if after is not None else None
+            if not isinstance(nested, Digit):
+                return d
+            d = nested
+        return d
+
+    def apply_last_rules(self, form: AffineExpr) -> AffineExpr:
+        """Apply the last rules at every depth; return the same object if none fires."""
+        if not form.has_digits:
+            return form
+        found = self.reduced.get(form)
+        if found is None:
+            inner = _map_atoms(form, self.reduce_operand)
+            found = self.reduced[form] = self.rewrite_sum(LAST_RULES, inner)
+        return form if found == form else found
+
+    def reduce_operand(self, d: Digit | BitXor) -> Digit | BitXor:
+        if isinstance(d, BitXor):
+            parts = [self.apply_last_rules(part) for part in d.parts]
+            is_same = all(a is b for a, b in zip(parts, d.parts, strict=True))
+            return d if is_same else BitXor(parts)
+        operand = self.apply_last_rules(d.operand)
+        return d if operand is d.operand else Digit(operand, d.divisor, d.modulus)
+
+    def rewrite_sum(self, rules: tuple[Rule[AffineExpr], ...], form: AffineExpr) -> AffineExpr:
+        """Apply the first rule that fires and simplify the result."""
+        after = self.apply_first(rules, form)
+        return form if after is None else self.simplify_sum(after)
+
+    def apply_first(self, rules: tuple[Rule[Node], ...], node: Node) -> AffineExpr | None:
+        """Return the result of the first rule that fires, or None."""
+        for rule in rules:
+            after = rule.apply(node)
+            if after is not None:
+                if self.steps is not None:
+                    before = node if isinstance(node, AffineExpr) else _alone(node)
+                    self.steps.append(RewriteStep(rule.name, rule.statement, before, after))
+                return after
+        return None
+
+
+def digit_rules(d: Digit) -> tuple[Rule[Digit], ...]:
+    """Return the rules that may fire on a digit whose operand is simple."""
+    x = d.operand
+    inner = x.terms[-1][0] if x.terms else None
+    return _DIGIT_RULES[type(inner), x.as_atom() is not None, d.modulus is not None]
+
+
+def sum_rules(form: AffineExpr, *, is_joined: bool = False) -> tuple[Rule[AffineExpr], ...]:
+    """Return the rules that may fire on a sum: those of pairs of terms need two.
+
+    If ``is_joined``, join-digits was asked before.
+    """
+    if len(form.terms) < 2 or not form.has_digits:
+        return _SUM_RULES[True, False]
+    return _SUM_RULES[is_joined, _has_differences(form)]
+
+
+def _has_differences(form: AffineExpr) -> bool:
+    """Return whether two terms may have factors of unlike signs, the operands' terms included."""
+    for atom, c in form.terms:
+        x = atom.operand.terms if isinstance(atom, Digit) else ()
+        for factor in (c, x[0][1]) if x else (c,):
+            if type(factor) is not int or factor < 0:
+                return True
+    return False
+
+
+def _but(rules: tuple[Rule[Node], ...], *names: str) -> tuple[Rule[Node], ...]:
+    return tuple([rule for rule in rules if rule.name not in names])
+
+
+def _alone(atom: Atom) -> AffineExpr:
+    return AffineExpr(((atom, 1),), 0)
+
+
+def _map_atoms(form: AffineExpr, change: Callable[[Digit | BitXor], Digit | BitXor]) -> AffineExpr:
+    """Return the form with digits and exclusive ors changed; the same object if none changes."""
+    terms = [(a if isinstance(a, Var) else change(a), c) for a, c in form.terms]
+    if all(a is b for (a, _), (b, _) in zip(terms, form.terms, strict=True)):
+        return form
+    return AffineExpr.from_terms(terms, form.const)
+
+
+_OF_ONE = ("extract-multiples", "drop-remainder", "split-remainder")
+_OF_MODS = ("drop-mod", "split-remainder", "drop-inner-mod")
+_OF_XORS = ("push-into-xor",)
+_OF_DIGITS = ("flatten-nested", "drop-inner-mod", "flatten-inner-div")
+
+_DIGIT_RULES = {
+    (kind, alone, mods): _but(
+        DIGIT_RULES,
+        *(() if mods else _OF_MODS),
+        *(_OF_ONE if alone else ("flatten-nested", *_OF_XORS)),
+        *(_OF_DIGITS if kind in (Var, type(None)) else ()),
+        *(() if kind is BitXor else _OF_XORS),
+    )
+    for kind in (Var, Digit, BitXor, type(None))
+    for alone in (False, True)
+    for mods in (False, True)
+}
+_SUM_RULES = {
+    (is_joined, differences): _but(
+        SUM_RULES,
+        *(("join-digits",) if is_joined else ()),
+        *(() if differences else ("fold-div-mod", "subtract-mod")),
+    )
+    for is_joined in (False, True)
+    for differences in (False, True)
+}
+
+Simplifier: TypeAlias = Callable[[AffineExpr], tuple[AffineExpr, tuple[RewriteStep, ...]]]
+"""A function that returns a simplified form and the rules that fired."""
+
+
+@frozen
+class Derivation:
+    """The first form, the rules that fired in order, and the last form.
+
+    >>> from morello_layouts.core.expr import variable
+    >>> print(Derivation.of(variable("d0", 0, 5) % 6))
+    d0%6
+      d0%6 = d0   drop-mod, since d0 is in 0..5
+    = d0
+    """
+
+    start: AffineExpr  #: the reference formula.
+    steps: tuple[RewriteStep, ...]  #: the rules that fired, in order.
+    end: AffineExpr  #: the simplified formula.
+
+    @staticmethod
+    def of(form: AffineExpr, simplify: Simplifier = canonicalize_with_steps) -> Derivation:
+        """Simplify a form and record every step."""
+        end, steps = simplify(form)
+        # A few rules only change the representation of a digit, not its text.
+        shown = tuple(step for step in steps if str(step.before) != str(step.after))
+        return Derivation(form, shown, end)
+
+    def __iter__(self) -> Iterator[RewriteStep]:
+        return iter(self.steps)
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __repr__(self) -> str:
+        return f"<Derivation: {self.start} = {self.end} by {len(self)} steps>"
+
+    def __str__(self) -> str:
+        if not self.steps and str(self.start) == str(self.end):
+            return f"{self.start}   no rule applies: it is already the simplest form"
+        lines = [str(self.start)]
+        for step in self.steps:
+            since = f", since {step.because}" if step.because else ""
+            lines.append(f"  {step.before} = {step.after}   {step.rule}{since}")
+        return "\n".join([*lines, f"= {self.end}"])
+
+    def latex(self) -> str:
+        """Return the derivation as an ``aligned`` block, without dollar signs."""
+        rows = [rf"& {latex(self.start)}"]
+        for step in self.steps:
+            rows.append(
+                rf"& \quad {latex(step.before)} = {latex(step.after)}"
+                rf" && \text{{{step.rule}, {_latex_text(step.because)}}}"
+            )
+        rows.append(rf"={{}} & {latex(self.end)}")
+        return "\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}"
+
+    def _repr_latex_(self) -> str:
+        return f"$$\n{self.latex()}\n$$"
+
+
+def _latex_text(words: str) -> str:
+    return words.replace("%", r" \% ").replace("_", r"\_").replace("∞", r"$\infty$")

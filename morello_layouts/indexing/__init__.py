@@ -1,7 +1,0 @@
-"""Indexing maps: which elements of one array an element of another reads."""
-
-from morello_layouts.indexing.programs import InstructionIndexing, OperandRead
-from morello_layouts.indexing.reader import parse_indexing_map
-from morello_layouts.indexing.values import IndexingMap
-
-__all__ = ["IndexingMap", "InstructionIndexing", "OperandRead", "parse_indexing_map"]

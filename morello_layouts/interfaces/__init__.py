@@ -1,0 +1,1 @@
+"""What a person calls: functions, the command, explanations, the explorer, exercises."""

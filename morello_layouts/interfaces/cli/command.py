@@ -1,0 +1,247 @@
+"""Commands made of functions: arguments, options and help are those of the functions."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from typing import Any, NamedTuple, get_args
+
+import click
+
+import morello_layouts as ml
+from morello_layouts.errors import LayoutError
+from morello_layouts.interfaces.cli import reading, terminal
+from morello_layouts.interfaces.cli.help import (
+    found_at,
+    keys_of_types,
+    keys_text,
+    lead,
+    sentences,
+    types_in,
+)
+from morello_layouts.interfaces.cli.results import Answer, Status, status_of
+from morello_layouts.interfaces.cli.table import ALIASES, LEFT_OUT, NAME, SAID, Row
+from morello_layouts.notations.registry import NAMES
+
+
+class Option(click.Option):
+    """An option that may be written in other ways, which the help does not list."""
+
+    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
+        """Add the other ways, too."""
+        shown, taken = self.opts, {each for param in ctx.command.params for each in param.opts}
+        others = (f"--{other}" for other, name in ALIASES.items() if f"--{name}" in shown)
+        self.opts = [*shown, *(each for each in others if each not in taken)]
+        super().add_to_parser(parser, ctx)
+        self.opts = shown
+
+
+class Command(click.Command):
+    """The command of a row of the table."""
+
+    def __init__(self, row: Row) -> None:
+        self.row = row
+        self.public = [_public(name) for name in row.python.split(", ") if name]
+        self.function = found_at(row.function) if row.function else self.public[0]
+        self.parameters = _parameters(self.function, self.public)
+        self.words = sentences(self.function, *self.public)
+        params = [each for p in self.parameters for each in self._params(p)]
+        if any(map(_is_layout, self.parameters)):
+            names = ", ".join(NAMES)
+            params.append(Option(
+                ["--notation"], is_eager=True, expose_value=False, callback=reading.keep_notation,
+                metavar="NAME", shell_complete=reading.notations,
+                help=f"The notation of each text, if a text does not tell: {names}.",
+            ))  # fmt: skip
+        if row.saves:
+            flags, words, *_ = SAVES[row.saves]
+            params.append(Option([*flags, "saved_to"], metavar="FILE", help=words,
+                                 shell_complete=reading.files))  # fmt: skip
+        params.append(Option(["--json", "as_json"], is_flag=True, help="Print JSON."))
+        paragraphs = "\n\n".join(lead(self.function))
+        super().__init__(row.name, params=params, callback=self.answer, help=paragraphs)
+        self.ignore_unknown_options = "expr" in self.words  # which may begin with a minus
+
+    def _params(self, p: inspect.Parameter) -> Iterator[click.Parameter]:
+        """Yield the argument or the options of a parameter of the function."""
+        type_name = str(p.annotation).removesuffix(" | None")
+        kind = reading.KINDS.get(p.name) or reading.KINDS.get(type_name)
+        typed = f"{p.name}: {type_name}"
+        more: dict[str, Any] = {"required": p.default is p.empty}
+        if p.kind is p.POSITIONAL_OR_KEYWORD and p.name != "shape":
+            if _is_layout(p) or type_name == "ArrayText":
+                more["callback"] = reading.layout
+            yield click.Argument(
+                [p.name], nargs=-1 if type_name == "Sequence[str]" else 1, metavar=SAID.get(typed),
+                type=kind.type if kind else None, shell_complete=kind.complete if kind else None,
+                **more,
+            )  # fmt: skip
+            return
+        flag = f"--{(SAID.get(typed) or SAID.get(p.name, p.name)).replace('_', '-')}"
+        module = sys.modules[self.function.__module__]
+        if p.name not in inspect.signature(self.function).parameters:
+            module = sys.modules[self.public[0].__module__]
+        choices = _choices(module, type_name)
+        if type_name == "Question":
+            for choice, asked in zip(choices, self.public, strict=True):
+                words = lead(asked)[0].replace("Decide whether", "Whether")
+                first: dict[str, Any] = {"default": choice} if choice == p.default else {}
+                yield Option([f"--{choice}", p.name], flag_value=choice, help=words, **first)
+            return
+        more["help"] = self.words.get(p.name)
+        if p.default not in (p.empty, "", None, ()):
+            more |= {"default": p.default, "show_default": type_name != "bool"}
+        if type_name == "bool":
+            flag = f"{flag}/--no-{flag[2:]}" if p.default else flag
+            yield Option([flag, p.name], is_flag=True, **more)
+        elif choices:
+            yield Option([flag, p.name], type=click.Choice(choices, case_sensitive=False), **more)
+        elif kind is not None:
+            yield Option(
+                [flag, p.name], type=kind.type, metavar=kind.metavar, callback=kind.value,
+                multiple=kind.adds_up or kind.is_many, shell_complete=kind.complete, **more,
+            )  # fmt: skip
+        else:
+            raise TypeError(f"{self.row.name}: how is {p.name}: {p.annotation} written?")
+
+    @property
+    def epilog(self) -> str:
+        """The examples, the notes, and the keys of JSON."""
+        examples = [f"  {NAME} {self.row.name} {one}" for one in self.row.examples]
+        parts = ["\n".join(["\b", "Examples:", *examples]), *self.row.notes]
+        found = {title: keys_text(text) for title, text in self.row.json.items()}
+        if not found:
+            module = sys.modules[self.function.__module__]
+            found = {"": keys_of_types(types_in(self.function.__annotations__["return"], module))}
+        parts += [f"JSON{title}: {keys}." for title, keys in found.items() if keys]
+        return "\n\n".join([*parts, *([f"In Python: {self.row.python}."] if self.public else [])])
+
+    @epilog.setter
+    def epilog(self, _: object) -> None:
+        """Leave it to the row."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Refuse an option that is given twice, of which one value would be lost."""
+        if not ctx.resilient_parsing:
+            _, _, found = self.make_parser(ctx).parse_args(args=[*args])
+            given = [each for each in found if isinstance(each, Option) and not each.multiple]
+            for name, times in Counter(each.name for each in given).items():
+                if times > 1:
+                    flags = dict.fromkeys(each.opts[0] for each in given if each.name == name)
+                    what = f"{' and '.join(flags)}: expected one, got {times}"
+                    raise click.UsageError(f"{what}; all but one would be lost.", ctx)
+        return super().parse_args(ctx, args)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the arguments, too, with their words."""
+        found = [each for each in self.params if isinstance(each, click.Argument)]
+        rows = [(each.make_metavar(ctx), self.words.get(each.name or "", "")) for each in found]
+        if found and found[0].callback is reading.layout:
+            rows[0] = (rows[0][0], f"{rows[0][1]} - reads it from standard input.")
+        if rows:
+            with formatter.section("Arguments"):
+                formatter.write_dl(rows)
+        super().format_options(ctx, formatter)
+
+    def answer(self, as_json: bool, saved_to: str | None = None, **given: Any) -> Status:
+        """Call the function, print its answer, and return the exit status."""
+        defaults = {p.name: p.default for p in self.parameters}
+        found = self.function(
+            **{name: defaults[name] if x is None else x for name, x in given.items()}
+        )
+        if self.row.then:
+            found = found_at(self.row.then)(found, saved_to)
+        if found is None:
+            return Status.DONE
+        saved = SAVES[self.row.saves] if saved_to is not None else None
+        if saved is not None and saved.instead:
+            saved.write(found, str(saved_to), given)
+        if as_json or saved is None or not saved.instead:
+            terminal.print_answer(found, as_json=as_json)
+        if saved is not None and not saved.instead:
+            saved.write(found, str(saved_to), given)
+        status = found.status if isinstance(found, Answer) else None
+        return status or status_of(getattr(found, each, True) for each in self.row.verdicts)
+
+
+def _public(name: str) -> Callable[..., Any]:
+    found: Any = ml
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found  # type: ignore[no-any-return]
+
+
+def _parameters(
+    function: Callable[..., Any], public: list[Callable[..., Any]]
+) -> list[inspect.Parameter]:
+    """Return what is written on the command line; ``**more`` is the first public function's."""
+    own = list(inspect.signature(function).parameters.values())
+    if own[-1:] and own[-1].kind is inspect.Parameter.VAR_KEYWORD:
+        more = inspect.signature(public[0]).parameters.values()
+        names = {p.name for p in own}
+        own[-1:] = [p for p in more if p.kind is p.KEYWORD_ONLY and p.name not in names]
+    left_out = {*LEFT_OUT, *(["notation"] if any(map(_is_layout, own)) else [])}
+    return [p for p in own if p.name not in left_out]
+
+
+def _is_layout(p: inspect.Parameter) -> bool:
+    return str(p.annotation).removesuffix(" | None") in reading.LAYOUTS
+
+
+def _choices(module: Any, type_name: str) -> list[str]:
+    """Return the values of a type that is a literal, or several."""
+    found = get_args(vars(module).get(type_name))
+    return [x for each in found for x in (get_args(each) or (each,)) if isinstance(x, str)]
+
+
+class Saved(NamedTuple):
+    """How answers are written to files.
+
+    Attributes:
+        flags: the option.
+        help: its words.
+        write: writes an answer to a file, given the arguments.
+        instead: whether the answer is then not printed too.
+    """
+
+    flags: tuple[str, ...]
+    help: str
+    write: Callable[[Any, str, dict[str, Any]], None]
+    instead: bool = True
+
+
+def _save_picture(answer: Any, file: str, _given: object) -> None:
+    answer.saves(file)
+    terminal.say_written(file)
+
+
+def _save_certificate(answer: Any, file: str, given: dict[str, Any]) -> None:
+    first: Any = given.get("layout", given.get("a"))
+    more = {name: given[name] for name in ("transpose", "assuming") if name in given}
+    make = partial(ml.certificate, first, given.get("b"), given["shape"], **more)
+    if answer.holds:
+        claim = answer.claim.removeprefix("a ")  # a bitcast
+        terminal.write(file, json.dumps(make(claim=claim), indent=1) + "\n")
+        return
+    terminal.print_error("no certificate is written, because the claim is not proved")
+    if answer.claim in {"bijective", "surjective"}:
+        with suppress(LayoutError):
+            make(claim="injective")
+            terminal.print_error("it is injective, which has a certificate: add --injective")
+
+
+SAVES = {
+    "output": Saved(("-o", "--output"), "Write to a file.",
+                    lambda answer, file, _: terminal.write(file, f"{answer.text}\n")),
+    "html": Saved(("--html",), "Write a page with pictures to a file.",
+                  lambda answer, file, _: terminal.write(file, answer.html())),
+    "picture": Saved(("-o", "--output"), "Write x.svg, .html, .png, .pdf or .txt.", _save_picture),
+    "certificate": Saved(("--certificate",), "If it is proved, write a certificate for 'check'.",
+                         _save_certificate, instead=False),
+}  # fmt: skip
+"""The ways to write an answer to a file."""

@@ -1,0 +1,256 @@
+"""What the commands about layouts ask beyond one function, and how they show it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
+
+import click
+
+from morello_layouts.core.plain import plain
+from morello_layouts.errors import LayoutError
+from morello_layouts.interfaces import api, explanations
+from morello_layouts.interfaces.api.layouts import Assuming, LayoutLike, Shape
+from morello_layouts.interfaces.cli.reading import Log, Order
+from morello_layouts.interfaces.cli.results import Answer, in_options
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from morello_layouts.interfaces.explanations.holding import Shards
+    from morello_layouts.interfaces.explanations.rows import Explanation, Medium
+    from morello_layouts.machines.resharding import Plan
+    from morello_layouts.outputs.picture import Picture
+    from morello_layouts.outputs.picture.panel import Panel
+    from morello_layouts.proof import Proof
+    from morello_layouts.proof.bitcast import Bitcast, Correspondence
+
+
+def with_options(found: Explanation, _file: str | None) -> Explanation:
+    """Return an explanation whose notes name options instead of arguments."""
+    command = click.get_current_context().command
+    arrays = (
+        replace(each, notes=tuple(in_options(note, command) for note in each.notes))
+        for each in found.arrays
+    )
+    return replace(found, arrays=tuple(arrays))
+
+
+def drawing(found: Picture, file: str | None) -> Answer:
+    """Return a picture as the command shows it."""
+    facts = {"file": file, "panels": found.panels}
+    return Answer(facts, partial(_picture_lines, found.panels), saves=found.save)
+
+
+def _picture_lines(panels: Sequence[Panel], medium: Medium) -> Iterator[Text]:
+    from morello_layouts.interfaces.explanations.rows import line
+    from morello_layouts.outputs.picture import panel_lines
+
+    for k, panel in enumerate(panels):
+        if k:
+            yield line("", medium)
+        for found in panel_lines(panel, medium.picture_width + 2, medium.glyphs):
+            text = medium.encode(found.plain)
+            yield found if text == found.plain else line(text, medium)
+
+
+def fragment_list(found: tuple[str, ...], _file: str | None) -> Answer:
+    """Return the texts of fragments as the command shows them."""
+    return Answer({"fragments": found}, "\n".join(found), holds=bool(found))
+
+
+Question: TypeAlias = Literal["bijective", "injective", "surjective", "verify"]
+
+_QUESTIONS: Final = {
+    "bijective": "is_bijective",
+    "injective": "is_injective",
+    "surjective": "is_surjective",
+    "verify": "verify",
+}
+
+
+def prove(
+    layout: LayoutLike,
+    shape: Shape | None = None,
+    *,
+    question: Question = "bijective",
+    names: str | None = None,
+    assuming: Assuming | None = None,
+    **more: Any,
+) -> Proof:
+    """Prove or disprove that a layout is bijective.
+
+    Sizes may be names. The answer then says for which sizes the layout is bijective.
+
+    Args:
+        names: names of the coordinates, in place of d0, d1, ….
+    """
+    m = api.index_map(layout, shape, assuming=assuming, names=names)
+    return cast("Proof", getattr(api, _QUESTIONS[question])(m, **more))
+
+
+def bitcast(
+    a: LayoutLike,
+    b: LayoutLike,
+    shape: Shape | None = None,
+    *,
+    transpose: Order | None = None,
+    in_any_way: bool = False,
+    **more: Any,
+) -> Bitcast:
+    """Prove or disprove that the bytes of an array of layout A serve as one of layout B.
+
+    Elements correspond in row-major order unless an option says otherwise.
+
+    Args:
+        transpose: B is A with its dimensions in this order, as in NumPy.
+        in_any_way: any reshape or transpose that is free.
+    """
+    found: Correspondence = "any" if in_any_way else "row-major"
+    return api.is_bitcast(a, b, shape, correspondence=transpose or found, **more)
+
+
+Memory: TypeAlias = Literal["shared", "global", "cache"]
+
+_MEMORIES: Final = {"shared": "bank_conflicts", "global": "coalescing", "cache": "cache_lines"}
+
+
+def banks(
+    texts: Sequence[str],
+    shape: Shape | None = None,
+    *,
+    bits: int | None = None,
+    at: Sequence[int] | None = None,
+    best: bool = False,
+    memory: Memory = "shared",
+    line: int | None = None,
+    lanes: int | None = None,
+    assuming: Assuming | None = None,
+    notation: str | None = None,
+) -> Answer:
+    """Count how many times the banks of shared memory serve each access of a warp to a layout.
+
+    Accesses: row, column (lanes along one row or down one column), rows, columns (on to the next
+    one); row.b64, column.b128 (bits of a lane, along the row); ldmatrix.x1, .x2, .x4, stmatrix.x4;
+    or a fragment. "load " or "store " may stand before.
+
+    Args:
+        texts: a layout and its accesses, or with --best accesses alone.
+        best: find the best swizzle of a tile, of which the shape and the bits are given.
+        memory: the memory of a GPU, or a CPU's cache.
+        line: bytes of a line of a CPU's cache.
+        lanes: elements, or vectors, of one run through a CPU's cache.
+        notation: the notation of the layout, if its text does not tell.
+    """
+    if best:
+        return _best(texts, shape, bits)
+    layout, *accesses = texts
+    if not accesses:
+        raise LayoutError(
+            f"no access of {layout}",
+            "an access says which elements the lanes of a warp touch",
+            "give accesses behind the layout: row, column, row.b128, ldmatrix, or a fragment",
+        )
+    given = {"line": line, "lanes": lanes}
+    more = {name: n for name, n in given.items() if n is not None}
+    if more and memory != "cache":
+        raise LayoutError(
+            f"--{next(iter(more))} was given for {memory} memory",
+            "lines, and runs of any length, are of a CPU's cache",
+            "add --in cache, or leave it out",
+        )
+    m = api.index_map(layout, shape, assuming=assuming, notation=notation)
+    ask = partial(getattr(api, _MEMORIES[memory]), m, bits=bits, at=at, **more)
+    answers = [ask(access) for access in accesses]
+    holds = not any(map(_has_conflicts, answers))
+    return Answer({"answers": answers}, "\n".join(map(str, answers)), holds=holds)
+
+
+def _has_conflicts(answer: Any) -> bool:
+    ways = getattr(answer, "ways", 1)  # lines of memory have none; a formula has several
+    return bool((ways if isinstance(ways, int) else max(ways)) > 1)
+
+
+def _best(accesses: Sequence[str], shape: Shape | None, bits: int | None) -> Answer:
+    if shape is None or bits is None:
+        missing = {"the shape of the tile": shape, "the bits of an element": bits}
+        raise LayoutError(
+            f"missing: {' and '.join(name for name, value in missing.items() if value is None)}",
+            "the best swizzle depends on the sizes of the tile and on the bits of its elements",
+            "give for example shape=(64, 64) and bits=16, beside the accesses",
+        )
+    found = api.best_swizzle(tuple(shape), bits, accesses)
+    return Answer(plain(found), str(found), holds=max(found.ways) <= 1)
+
+
+def shards(
+    layout: LayoutLike,
+    shape: Shape | None = None,
+    *,
+    at: Sequence[int] | None = None,
+    assuming: Assuming | None = None,
+    **more: Any,
+) -> Shards | Answer:
+    """Say what each device holds of a sharded array: sizes, bytes, imbalance, copies.
+
+    The array is on devices, as HLO, Shardy, JAX, torch or ScaLAPACK write it.
+
+    Args:
+        at: also say where the element at this coordinate is.
+    """
+    found = explanations.shards(layout, shape, assuming=assuming, **more)
+    if at is None:
+        return found
+    place = api.index_map(layout, shape, assuming=assuming).place(*at)
+    facts = {**plain(found), "places": place.holders}
+    return Answer(facts, f"{found}\n{at} is at {place}")
+
+
+_NO_PAIRS: Final = (
+    "names two shardings that XLA could not connect\nexpected lines such as: [SPMD] Involuntary "
+    "full rematerialization. The compiler was not able to go from sharding "
+    "{devices=[2,1,4]<=[8]} to {devices=[1,8,1]<=[8]} …\nXLA writes them to standard error while "
+    "it compiles a sharded program, so run it with 2> training.log"
+)
+
+
+def reshard(
+    source: LayoutLike | None = None,
+    target: LayoutLike | None = None,
+    shape: Shape | None = None,
+    *,
+    device: int | None = None,
+    table: bool = False,
+    log: Log | None = None,
+    **more: Any,
+) -> Plan | Answer:
+    """Say what must move so that an array in one sharding is in another.
+
+    The answer has the kind of the move, who sends what to whom as formulas of coordinates in the
+    mesh (those of receivers have a prime), and the bytes.
+
+    Args:
+        device: the messages that this device sends and receives.
+        table: the messages of all devices.
+        log: a log with lines of "involuntary full rematerialization", - for standard input.
+    """
+    if log is not None:
+        from morello_layouts.core.description import count
+
+        found = api.rematerializations(log, shape)
+        nothing = f"none of {count(len(log.splitlines()), 'line')} {_NO_PAIRS}"
+        return Answer({"pairs": found}, "\n".join(map(str, found)) or nothing, holds=bool(found))
+    if source is None or target is None:
+        raise LayoutError(
+            f"shardings: expected two, got {'one' if source else 'none'}",
+            "a plan leads from one sharding to another",
+            "give both, or a log with --log",
+        )
+    plan = api.reshard(source, target, shape, **more)
+    if device is None and not table:
+        return plan
+    messages = plan.table() if device is None else (*plan.sends(device), *plan.receives(device))
+    facts = {"messages": [*messages]}
+    return Answer(facts, "\n".join(map(str, facts["messages"])))

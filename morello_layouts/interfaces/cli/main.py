@@ -1,0 +1,157 @@
+"""The command `morello-layouts`."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+import click
+
+import morello_layouts
+from morello_layouts.errors import LayoutError
+from morello_layouts.interfaces.cli.results import Status, error_in_options
+from morello_layouts.interfaces.cli.table import GROUPS, NAME, ROWS
+from morello_layouts.interfaces.cli.terminal import print_error
+
+SHORT = "mlay"
+
+_INTERRUPTED: Final = 130  # a shell's status for Ctrl-C
+_BROKEN_PIPE: Final = 141  # a shell's status for a closed pipe
+
+
+class _Commands(click.Group):
+    """Commands that load when they run, and return their status; errors are lines of text."""
+
+    @property
+    def commands(self) -> dict[str, click.Command]:
+        """All commands, loaded."""
+        return {name: _command(name) for name in ROWS}
+
+    @commands.setter
+    def commands(self, _: object) -> None:
+        """Leave the table as it is; click begins with an empty one."""
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        return list(ROWS)
+
+    def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
+        return _command(name) if name in ROWS else None
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            status = super().invoke(ctx)
+        except LayoutError as error:
+            command = self.get_command(ctx, ctx.invoked_subcommand or "") or self
+            print_error(error_in_options(error, command))
+            status = Status.BAD_INPUT
+        except BrokenPipeError:  # click would end with 1, which means disproved
+            _discard_output()
+            status = _BROKEN_PIPE
+        ctx.exit(status)
+
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands in their groups."""
+        width = max(map(len, ROWS))
+        for title, group in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(row.name.ljust(width), row.does) for row in group])
+
+
+@cache
+def _command(name: str) -> click.Command:
+    """Return a command; what it calls is loaded only now."""
+    from morello_layouts.interfaces.cli.command import Command
+
+    return Command(ROWS[name])
+
+
+@click.group(
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 96},
+    epilog="""\b
+Exit status: 0 done or proved, 1 disproved, 2 bad input, 3 undecided.
+
+\b
+mlay is short for morello-layouts. Tab completes commands, options, notations and files after
+  eval "$(_MLAY_COMPLETE=bash_source mlay)"    # or zsh_source
+  _MLAY_COMPLETE=fish_source mlay | source
+
+\b
+Examples:
+  morello-layouts explain "bf16[10,200]{1,0:T(8,128)(2,1)}"
+  morello-layouts explain "[1, 0, 1 p(4)]" --shape 6x8
+  morello-layouts draw "f32[3,5]{1,0:T(2,2)}" -o figure.svg
+  morello-layouts convert "[1, 0, 1 p(4)]" --shape 6x8 --to xla
+  morello-layouts equal "f32[6,8]{1,0:T(6,4)}" "[1, 0, 1 p(4)]"
+  morello-layouts code "f32[3,5]{1,0:T(2,2)}" --language c --function
+  morello-layouts hlo module.after_optimizations.txt --top 5
+""",
+)
+@click.version_option(morello_layouts.__version__, prog_name=NAME)
+def commands() -> None:
+    """Explain, prove, draw and convert tensor memory layouts, and write code for them."""
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command and end the process with its status."""
+    sys.exit(_run(arguments))
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    # Sizes of many dimensions multiply to numbers of more digits than Python prints by default.
+    sys.set_int_max_str_digits(0)
+    try:
+        called = Path(sys.argv[0]).stem  # completion asks by the name that was typed
+        name = SHORT if arguments is None and called == SHORT else NAME
+        status = commands.main(arguments, prog_name=name, standalone_mode=False)
+        if sys.stdout is not None:  # None if the process was started with it closed
+            sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        if isinstance(error, click.UsageError) and (fix := _placed(error)):
+            print_error(fix)
+        return Status.BAD_INPUT
+    except (click.Abort, KeyboardInterrupt):
+        return _INTERRUPTED
+    except BrokenPipeError:  # the reader of the output has ended
+        _discard_output()
+        return _BROKEN_PIPE
+    except OSError as error:
+        _discard_output()
+        print_error(f"the output could not be written\n{error}\nwrite it to another place")
+        return Status.BAD_INPUT
+    return status if isinstance(status, int) else Status.DONE
+
+
+_VALUES: Final = {"--bounds": re.compile("[<>=]"), "--shape": re.compile(r"^(?=.*\w[x,]\w)[\w,]+$")}
+
+
+def _placed(error: click.UsageError) -> str | None:
+    """Say where a value goes that stood in the wrong place, or what a missing one looks like."""
+    command = error.ctx.command if error.ctx else click.Command(None)
+    if isinstance(error, click.MissingParameter):
+        if isinstance(error.param, click.Option):
+            return (
+                f"write {error.param.opts[0]} {error.param.metavar or 'VALUE'}: {error.param.help}"
+            )
+        example = re.search(r"^ *morello-layouts .*", command.epilog or "", re.MULTILINE)
+        return example and f"write for example {example[0].strip()}"
+    options = [name for param in command.params for name in param.opts]
+    if isinstance(error, click.NoSuchOption) and error.option_name == "--bounds":
+        return 'write --assuming "M % 8 == 0, N <= 128"' if "--assuming" in options else None
+    extra = re.search(r"unexpected extra arguments? \((.*)\)$", error.message)
+    for option, value in _VALUES.items():
+        if extra and option in options and all(map(value.search, extra[1].split())):
+            values = ",".join(extra[1].split()) if option == "--bounds" else extra[1]
+            return f'write {option} "{values}"'
+    return None
+
+
+def _discard_output() -> None:
+    """Keep the interpreter from writing the rest of the buffer, which would fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

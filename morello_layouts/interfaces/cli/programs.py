@@ -1,0 +1,380 @@
+"""What the commands about files, programs and the browser ask beyond one function."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import sys
+import threading
+import webbrowser
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Final
+
+from morello_layouts.errors import LayoutError
+from morello_layouts.interfaces.cli.reading import ArrayText, File, Natural, Positive, Sizes
+from morello_layouts.interfaces.cli.results import Answer, Status
+from morello_layouts.interfaces.cli.terminal import print_text, printable
+
+if TYPE_CHECKING:
+    from morello_layouts.interfaces.explanations.defaults import DefaultReport
+    from morello_layouts.interfaces.explorer.server import Server
+    from morello_layouts.programs.diagnostics import (
+        Diagnosis,
+        FleetReport,
+        HloComparison,
+        MemoryReport,
+        OomReport,
+    )
+    from morello_layouts.programs.hlo import HloModule
+    from morello_layouts.programs.indexing import InstructionIndexing
+    from morello_layouts.programs.tpu_compiler import Advice, Compilation
+
+_LONG: Final = 4_000_000  # bytes of a dump whose reading shows a progress bar
+
+
+def default(text: ArrayText, *, generation: str, alternatives: Natural = 5) -> DefaultReport:
+    """Say which layout the TPU compiler chooses for a parameter of a type and shape.
+
+    Args:
+        text: an array without a layout, such as bf16[8,1,1280,1000].
+        generation: the generation: v2, v3, v4, v5e, v5p, v6e or tpu7x.
+        alternatives: how many other orders, foldings and tiles to show, the smallest first.
+    """
+    from morello_layouts.interfaces.explanations.defaults import default_report
+
+    return default_report(text, generation, alternatives)
+
+
+def check(file: File) -> Answer:
+    """Check a certificate, without ISL, recipes and simplifier.
+
+    It prints what is proved. What the file says that it is about is text that nobody checks.
+
+    Args:
+        file: the certificate that --certificate wrote.
+    """
+    from morello_layouts import check as checker
+
+    try:
+        with Path(file).open(encoding="utf-8") as lines:
+            text = lines.read(checker.FILE + 1)
+    except (OSError, UnicodeError) as error:
+        raise LayoutError(
+            f"{file} could not be read",
+            (error.strerror if isinstance(error, OSError) else None) or str(error),
+            "give a file that --certificate wrote",
+        ) from None
+    facts: dict[str, Any] = dict.fromkeys(("claim", "statement", "why", "not_checked"))
+    try:
+        given = checker.read(text)  # type: ignore[no-untyped-call]
+        facts["claim"] = checker.check(given)  # type: ignore[no-untyped-call]
+        facts["statement"] = checker.statement(given)  # type: ignore[no-untyped-call]
+        facts["not_checked"] = given.get("about")
+        about = (f"\nnot checked: it says that it is about {x!r}" for x in given.get("about", ()))
+        words = f"proved: {facts['statement']}{''.join(about)}"
+    except (checker.Refused, RecursionError) as error:
+        facts["why"] = str(error)
+        words = f"refused: {error}"
+    holds = facts["claim"] is not None
+    return Answer({"holds": holds, **facts}, words, holds=holds)
+
+
+def hlo(
+    file: File,
+    other: File | None = None,
+    *,
+    top: Natural = 10,
+    generation: str | None = None,
+    jobs: Positive = 1,
+    journal: File | None = None,
+    dask: str | None = None,
+    parquet: File | None = None,
+    indexing: str | None = None,
+    tree: bool = False,
+) -> Diagnosis | HloComparison | FleetReport | InstructionIndexing | str:
+    """Report the cost of the layouts of a program: padding, copies, and better layouts.
+
+    With a second file, report the changes from the first to the second. A folder, or a pattern in
+    quotes, gives one table over all its programs.
+
+    Args:
+        file: HLO text, as the compiler dumps it, or - for standard input.
+        other: the program after a change.
+        top: the number of most wasteful arrays to show.
+        generation: the generation of TPUs for alternatives, by default inferred from the layouts.
+        jobs: processes that read many dumps.
+        journal: keep what is done there, so that a new run goes on.
+        dask: read many dumps on the workers of the Dask cluster at this address.
+        parquet: write the rows about many dumps to a file.
+        indexing: say which elements of its operands each element of this instruction reads.
+        tree: show computations, instructions and what they call.
+    """
+    from morello_layouts.programs.diagnostics import compare_hlo, diagnose
+    from morello_layouts.programs.diagnostics.fleet import is_pattern
+
+    if indexing is not None:
+        from morello_layouts.interfaces.api import indexing_map
+
+        if other is not None:
+            raise LayoutError(
+                f"--indexing: expected one file, got {other!r} too",
+                "an instruction reads operands of one program",
+                "leave the second file out",
+            )
+        return indexing_map(read_module(file), indexing)
+    if tree:
+        from morello_layouts.programs.hlo.module import HloTree
+
+        return "\n".join(HloTree(read_module(file)).lines())
+    if other is None and (is_pattern(file) or _is_folder(file)):
+        many = _many(file, jobs, journal, dask)
+        if parquet is not None:
+            many.write_parquet(parquet)
+        return many
+    if journal or dask or parquet:
+        raise LayoutError(
+            "--journal, --dask and --parquet are for many dumps",
+            f"{file} is one file",
+            "give a folder, or a pattern in quotes, such as 'dumps/*.txt'",
+        )
+    if other is None:
+        return diagnose(read_module(file), generation, top=top)
+    if generation is not None:
+        raise LayoutError(
+            "--tpu is not an option of a comparison",
+            "a comparison of two dumps suggests no layouts",
+            "leave it out",
+        )
+    if file == other == "-":
+        raise LayoutError(
+            "both dumps are -",
+            "standard input holds one dump",
+            "give the path of a file for one of them",
+        )
+    return compare_hlo(read_module(file), read_module(other))
+
+
+def _is_folder(file: str) -> bool:
+    try:
+        return Path(file).is_dir()
+    except (OSError, ValueError):  # too long, or no path at all
+        return False
+
+
+def _many(file: str, jobs: int, journal: str | None, dask: str | None) -> FleetReport:
+    """Return the report on many dumps; a terminal shows a bar."""
+    from morello_layouts.programs.diagnostics import diagnose_many
+
+    with _bar("reading dumps", is_shown=sys.stderr.isatty()) as progress:
+        return diagnose_many([file], jobs=jobs, journal=journal, dask=dask, progress=progress)
+
+
+def memory(file: File, program: File | None = None, *, top: Natural = 10) -> MemoryReport:
+    """Report the memory of a program: the peak, who is alive then, and a chart of the heap.
+
+    Args:
+        file: any file of a dump whose folder has the compiler's buffer assignment, or that
+            assignment.
+        program: the program that it is about, by default the file beside it.
+        top: the number of values to show.
+    """
+    from morello_layouts.programs.diagnostics import memory
+
+    module = None if program is None else read_module(program)
+    return memory(_standard_input() if file == "-" else file, module, top=top)
+
+
+def oom(file: File, *, generation: str | None = None) -> OomReport:
+    """Explain an out-of-memory report: each allocation, its padding, and smaller layouts.
+
+    Args:
+        file: the compiler's message, or a whole log with it, or - for standard input.
+        generation: the generation of TPUs for alternatives, by default inferred from the layouts.
+    """
+    from morello_layouts.programs.diagnostics import read_oom
+
+    return read_oom(_standard_input() if file == "-" else Path(file), generation)
+
+
+def _standard_input() -> str:
+    """Return standard input as text; it ends with a newline, so that it is not a path."""
+    return sys.stdin.buffer.read().decode("utf-8", "replace") + "\n"
+
+
+def read_module(file: str) -> HloModule:
+    """Return the HLO of a file, or of standard input for -; show a bar for a long file."""
+    from morello_layouts.programs.hlo import read_hlo
+
+    source = _standard_input() if file == "-" else Path(file)
+    is_shown = sys.stderr.isatty() and _length(source) >= _LONG
+    with _bar(printable(f"reading {file}", sys.stderr), is_shown=is_shown) as progress:
+        return read_hlo(source, progress=progress)
+
+
+def _length(source: str | Path) -> int:
+    try:
+        return len(source) if isinstance(source, str) else source.stat().st_size
+    except (OSError, ValueError):
+        return 0
+
+
+@contextmanager
+def _bar(label: str, *, is_shown: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """Give a function that moves a bar on standard error; None if it is not shown."""
+    if not is_shown:
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label.replace("[", "\\["), total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+_SEPARATOR: Final = re.compile(
+    r"(?<!\s)\s*+(?:;|(?<=\s)(?=[a-z][a-z0-9]*\[)|,\s*+(?=[a-z][a-z0-9]*\[))\s*+"
+)
+
+
+def read_shapes(text: str) -> list[str]:
+    """Return the texts of arrays, separated by blanks, commas or semicolons.
+
+    >>> read_shapes("f32[8,128]{0,1}, s32[4] pred[]")
+    ['f32[8,128]{0,1}', 's32[4]', 'pred[]']
+    """
+    return [part for part in _SEPARATOR.split(text.strip()) if part]
+
+
+def tpu_compile(
+    function: File,
+    *,
+    shapes: str = "",
+    arguments: str | None = None,
+    generation: str = "v5e",
+    mesh: Mapping[str, int] | None = None,
+    advise: bool = False,
+    dumps: File | None = None,
+    seconds: Positive | None = None,
+    gibibytes: Positive | None = None,
+    top: Natural = 10,
+) -> Compilation | Diagnosis | Advice:
+    """Compile a JAX function for a TPU, without one, and report on the program.
+
+    The file is run as Python, and the compiler in a process of its own. It needs JAX and libtpu:
+    pip install '.[tpu]' in the clone.
+
+    Args:
+        function: the file and the function in it.
+        shapes: the arrays that it takes, in order.
+        arguments: instead of shapes, a value of FILE, or a function of it without arguments, that
+            gives them.
+        generation: the TPU.
+        mesh: the axes of a mesh, for a function that is sharded.
+        advise: try changes, and list what is better.
+        dumps: keep the compiler's dumps in a folder.
+        seconds: the time of one compilation.
+        gibibytes: the memory of one compilation.
+        top: the number of most wasteful arrays to show.
+    """
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")  # JAX would look for a TPU
+    from morello_layouts.programs import tpu_compiler
+    from morello_layouts.programs.tpu_compiler.process import bounded, libtpu_compiler
+    from morello_layouts.programs.tpu_compiler.program import load_arguments, load_function
+
+    compiler = bounded(libtpu_compiler(), seconds, gibibytes)
+    called = load_function(function)
+    given = load_arguments(function, arguments) if arguments else read_shapes(shapes)
+    with _status() as progress:
+        more: dict[str, Any] = {"compiler": compiler, "progress": progress, "mesh": mesh}
+        if advise:
+            return tpu_compiler.advise(called, *given, generation=generation, **more)
+        keep = None if dumps is None else Path(dumps)
+        return tpu_compiler.diagnose(
+            called, *given, generation=generation, top=top, keep=keep, **more
+        )
+
+
+@contextmanager
+def _status() -> Iterator[Callable[[str], None] | None]:
+    """Give a function that shows a line on a terminal's standard error; None without one."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("compiling") as status:
+        yield lambda line: status.update(line.replace("[", "\\["))
+
+
+PORT: Final = 8765
+
+
+def explore(
+    text: str = "",
+    *,
+    shape: Sizes = "",
+    compare: str = "",
+    port: int | None = None,
+    browser: bool = True,
+    check: bool = False,
+) -> Answer | None:
+    """Start the interactive explorer in a browser: picture, formula, proof, sizes, code.
+
+    Args:
+        text: the layout that it shows first.
+        shape: sizes, for a layout without them.
+        compare: a second layout, or a formula.
+        port: the port, 0 for any free port, by default 8765, or a free port if it is taken.
+        browser: open a browser.
+        check: start, answer once, print the time, and end.
+    """
+    from morello_layouts.interfaces.explorer.server import link
+    from morello_layouts.interfaces.explorer.subject import Question
+
+    question = Question(text, shape=shape, other=compare)
+    with _server(port) as server:
+        url = link(server.port, question)
+        if check:
+            return _checked(server, url, question)
+        print_text(f"{url}\nonly this machine can open it; Ctrl-C ends it")
+        sys.stdout.flush()
+        if browser:
+            threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
+        server.run()
+    return None
+
+
+def _server(port: int | None) -> Server:
+    """Return a server on a port; by default on ``PORT``, or on a free port if it is taken."""
+    from morello_layouts.interfaces.explorer.server import Server
+
+    # It warns of each connection above the bound, which would fill the terminal.
+    logging.getLogger("waitress").setLevel(logging.ERROR)
+    try:
+        return Server(PORT if port is None else port)
+    except LayoutError:
+        if port is not None:
+            raise
+        return Server(0)
+
+
+def _checked(server: Server, url: str, question: Any) -> Answer:
+    """Ask the server once, as the page does."""
+    from morello_layouts.interfaces.explorer.server import asked
+
+    asking = question if question.layout else replace(question, layout="f32[3,5]{1,0:T(2,2)}")
+    server.start()
+    began = perf_counter()
+    found = asked(server.port, asking)
+    errors = [found["trouble"]] if "trouble" in found else found["errors"]
+    milliseconds = round(1000 * (perf_counter() - began), 1)
+    facts = {"url": url, "answered": not errors, "milliseconds": milliseconds}
+    refusal = "\n".join(errors[0][part] for part in ("what", "why", "fix")) if errors else None
+    return Answer(facts, f"{url} answers in {milliseconds} ms", refusal=refusal,
+                  status=Status.BAD_INPUT if errors else None)  # fmt: skip

@@ -1,0 +1,140 @@
+"""Print lines, JSON and errors; write files."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TextIO
+
+from morello_layouts.errors import LayoutError
+from morello_layouts.interfaces.cli.results import Answer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+    from morello_layouts.interfaces.explanations.rows import Medium
+
+_NARROWEST: Final = 40  # columns below which tables and pictures are not readable
+
+# Every character outside ASCII that this package writes.
+_ASCII: Final = str.maketrans(
+    {
+        "→": "->",
+        "×": "x",
+        "…": "...",
+        "·": ".",
+        "∞": "inf",
+        "⌊": "floor(",
+        "⌋": ")",
+        "�": "?",
+        "≤": "<=",
+        "≥": ">=",
+        "Σ": "sum",
+        "α": "alpha",
+    }
+)
+
+
+def has_unicode(stream: TextIO) -> bool:
+    """Return whether a stream takes the characters of pictures and formulas."""
+    try:
+        "→×…│─┼⋮░↓".encode(getattr(stream, "encoding", None) or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def printable(text: str, stream: TextIO) -> str:
+    """Return a text without the characters that a stream does not take."""
+    if has_unicode(stream):
+        return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return text.translate(_ASCII).encode("ascii", "backslashreplace").decode("ascii")
+
+
+def console() -> Console:
+    """Return standard output as a console of rich without markup: brackets stay brackets."""
+    from rich.console import Console
+
+    class Quitting(Console):
+        """A console that leaves a broken pipe to the command; rich would end it with status 1."""
+
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
+    found = Quitting(markup=False, highlight=False, emoji=False)
+    found.width = max(found.width, _NARROWEST)
+    return found
+
+
+def text_width(screen: Console) -> int:
+    """Return the width of text; it is unlimited in a file or a pipe."""
+    return screen.width if screen.is_terminal or "COLUMNS" in os.environ else sys.maxsize
+
+
+def print_text(text: str) -> None:
+    """Print to standard output."""
+    print(printable(text, sys.stdout))  # noqa: T201
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON, in ASCII, so that every stream takes it."""
+    from morello_layouts.core.plain import plain
+
+    print(json.dumps(plain(value), indent=2))  # noqa: T201
+
+
+def print_error(text: str) -> None:
+    """Print an error's text to standard error."""
+    print(printable(text, sys.stderr), file=sys.stderr)  # noqa: T201
+
+
+def print_lines(lines: Callable[[Medium], Iterable[Text]]) -> None:
+    """Print lines in the width and characters of standard output."""
+    from morello_layouts.interfaces.explanations.rows import Medium
+    from morello_layouts.outputs.picture import ASCII, UNICODE
+
+    screen = console()
+    glyphs = UNICODE if has_unicode(sys.stdout) else ASCII
+    width, encode = text_width(screen), lambda text: printable(text, sys.stdout)
+    for line in lines(Medium(width, screen.width - 2, glyphs, encode)):
+        screen.print(line, soft_wrap=True)
+
+
+def print_answer(answer: Any, *, as_json: bool) -> None:
+    """Print an answer: JSON, lines, a report, or a text, in the width of the terminal."""
+    if as_json:
+        print_json(answer.facts if isinstance(answer, Answer) else answer)
+        return
+    if isinstance(answer, Answer) and answer.refusal:
+        print_error(answer.refusal)
+        return
+    shown: Any = answer.text if isinstance(answer, Answer) else answer
+    if callable(shown) or hasattr(shown, "lines"):
+        print_lines(getattr(shown, "lines", shown))
+    elif hasattr(shown, "tables"):
+        width = text_width(console())
+        print_text(shown.text(width if width < sys.maxsize else None))
+    else:
+        print_text(str(shown))
+
+
+def write(path: str, text: str) -> None:
+    """Write a file, and say so on standard error."""
+    try:
+        Path(path).write_text(text, encoding="utf-8", errors="backslashreplace")
+        say_written(path)
+    except (OSError, ValueError) as error:
+        raise LayoutError(
+            f"{path} could not be written", str(error), "write it to another place"
+        ) from None
+
+
+def say_written(path: str) -> None:
+    """Say on standard error that a file was written, and its length."""
+    kib = max(Path(path).stat().st_size / 1024, 0.1)
+    size = f"{kib / 1024:,.1f} MiB" if kib >= 1024 else f"{kib:,.1f} KiB"
+    print_error(f"wrote {path} ({size})")

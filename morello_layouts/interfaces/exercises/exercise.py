@@ -1,0 +1,284 @@
+"""The class of exercises: a question that checks an answer, and gives a counterexample."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from html import escape
+from inspect import signature
+from operator import index
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from morello_layouts.core.expr.affine import divisions
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.limits import EXERCISE_TEXT
+from morello_layouts.core.maps import AffineMap, IndexMap
+from morello_layouts.errors import LayoutError, ParseError, ShapeError
+from morello_layouts.interfaces.api import are_equivalent, from_sympy, index_map
+from morello_layouts.interfaces.api.layouts import Shape, needs_shape
+from morello_layouts.notations import parse, parse_expression
+
+if TYPE_CHECKING:
+    from morello_layouts.proof import Proof
+
+_TILES: Final = re.compile(r"(?=T|.*,)T?\s*(\(\s*[\d*]+(\s*,\s*[\d*]+)*\s*\)\s*)+")
+_OUR_NAMES: Final = re.compile(r"\bd\d+\b")
+
+
+@frozen
+class AnswerReader:
+    """Reads the answers to a question about one array."""
+
+    shape: Shape  #: the sizes of the array, in elements; symbolic ones as names.
+    names: tuple[str, ...] = ()  #: the coordinates in formulas, beside ``d0, d1, …``.
+    size: int | None = None  #: elements of the buffer, for answers that are formulas.
+
+    def read(self, answer: Any) -> IndexMap | AffineMap:
+        """Return the map of an answer: text, a SymPy expression, a map, or a function."""
+        if isinstance(answer, str):
+            return self._text(answer)
+        if isinstance(answer, AffineMap):
+            return self._one_formula(answer)
+        if _is_function(answer):
+            answer = self._called(answer)
+        if _is_formula(answer):
+            return self._formula(answer)
+        return self._layout(answer)
+
+    def _text(self, text: str) -> IndexMap | AffineMap:
+        if len(text) > EXERCISE_TEXT:
+            raise LayoutError(
+                f"the answer has {len(text):,} characters",
+                f"an answer may have {EXERCISE_TEXT:,}",
+                "give a layout, or a formula of a few terms",
+            )
+        if _TILES.fullmatch(text.strip()):
+            raise self._tiles_alone(text.strip())
+        return self._layout(text) if _is_layout(text) else self._formula(text)
+
+    def _layout(self, layout: Any) -> IndexMap:
+        given = index_map(layout, self.shape if needs_shape(layout) else None)
+        self._require_same_array(given)
+        return given
+
+    def _formula(self, formula: Any) -> AffineMap:
+        # An answer may name the coordinates d0, d1, … instead of the question's names.
+        named = {"names": self.names} if self.names and not _OUR_NAMES.search(str(formula)) else {}
+        return self._one_formula(from_sympy({"shape": self.shape, **named}, formula))
+
+    def _one_formula(self, given: AffineMap) -> AffineMap:
+        """Return a formula's map, with the question's buffer if it has none."""
+        self._require_same_array(given)
+        if len(given.given) != 1:
+            raise LayoutError(
+                f"expected one formula, got {len(given.given)}",
+                "an offset is one number",
+                "give one formula",
+            )
+        return given if given.buffer_size is not None else replace(given, buffer_size=self.size)
+
+    def _require_same_array(self, given: IndexMap | AffineMap) -> None:
+        # As text: a layout whose packs divide M has the size 2*(M//2), which is printed as M.
+        here, asked = (",".join(map(str, shape)) for shape in (given.shape, self.shape))
+        if here != asked:
+            raise ShapeError(
+                f"expected an answer for the shape [{asked}], got the shape [{here}]",
+                "the answer is about the array of the question",
+                "leave the shape out, or give the expected one",
+            )
+
+    def _called(self, function: Callable[..., Any]) -> Any:
+        """Call a function with a symbol for each coordinate, which gives its formula."""
+        symbols = from_sympy({"shape": self.shape}, "0").symbols
+        names = ", ".join(self.names or map(str, symbols))
+        try:
+            signature(function).bind(*symbols)
+        except TypeError:
+            raise LayoutError(
+                f"your function does not take {len(symbols)} coordinates",
+                f"an element of the array has the coordinates {names}",
+                f"write it as: lambda {names}: …",
+            ) from None
+        except ValueError:
+            pass  # a builtin without a signature
+        try:
+            return function(*symbols)
+        except TypeError as error:
+            raise LayoutError(
+                f"your function does not take symbols: {error}",
+                "it is called once, with a SymPy symbol for each coordinate, and returns a formula",
+                "write it only with + - * // %, without if, or give text",
+            ) from None
+
+    def _tiles_alone(self, tiles: str) -> LayoutError:
+        order = ",".join(str(k) for k in reversed(range(len(self.shape))))
+        return LayoutError(
+            f"expected a layout, got only its tiles: {tiles}",
+            "a layout begins with the order of its dimensions, from fast to slow",
+            f"write for example {{{order}:T{tiles.removeprefix('T').strip()}}}",
+        )
+
+
+def _is_function(answer: Any) -> bool:
+    return callable(answer) and not isinstance(answer, type) and not isinstance(answer, IndexMap)
+
+
+def _is_formula(answer: Any) -> bool:
+    number = isinstance(answer, int) and not isinstance(answer, bool)
+    return number or isinstance(answer, str | tuple) or hasattr(answer, "free_symbols")
+
+
+def _is_layout(text: str) -> bool:
+    """Return whether a text is a layout, or if it is neither, closer to a layout than a formula."""
+    if text.strip().isdecimal():
+        return False  # also Morello's short form of one dimension, which is not meant here
+    try:
+        parse(text)
+    except ParseError as layout:
+        try:
+            parse_expression(text, {})
+        except ParseError as formula:
+            return layout.position > formula.position
+        return False
+    return True
+
+
+Judge: TypeAlias = "Callable[[IndexMap | AffineMap], Proof | Feedback]"
+Check: TypeAlias = "Callable[[Any], Feedback]"
+
+
+@frozen
+class Feedback:
+    """The reply to an answer; true if the answer is right.
+
+    >>> print(Feedback(False, "at (0, 3) the offset is 18, yours is 3", (0, 3)))
+    Not yet: at (0, 3) the offset is 18, yours is 3
+    """
+
+    right: bool | None  #: whether the answer is right; None if undecided.
+    comment: str  #: the reason, with the place at which the answer is wrong.
+    #: a coordinate at which the answer is wrong, or another value that shows it.
+    counterexample: Any = None
+
+    def __bool__(self) -> bool:
+        return self.right is True
+
+    def __str__(self) -> str:
+        verdict = {True: "Right", False: "Not yet", None: "Not decided"}[self.right]
+        return f"{verdict}: {self.comment}"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        mark = {True: "✓", False: "✗", None: "?"}[self.right]
+        return f'<p><b>{mark}</b> <span style="white-space:pre-wrap">{escape(str(self))}</span></p>'
+
+
+@frozen
+class Exercise:
+    """A question; call it with an answer to learn whether the answer is right.
+
+    An answer is the text of a layout or of a formula, a SymPy expression, an index map, or a
+    function of the coordinates. It is right if it is proved to give every coordinate the same
+    offset as the solution, in any form. If both are layouts, their buffers must have one size too.
+
+    >>> exercise = Exercise("Where does `(i, j)` of a 3 by 4 matrix lie, row by row?", (3, 4),
+    ...                     "4*i + j", names=("i", "j"))
+    >>> exercise("i + 3*j")
+    Not yet: at i = 0, j = 1 the offset is 1, yours is 3
+    >>> exercise(lambda i, j: i*4 + j), exercise("[0, 1]")
+    (Right: the same offset at every coordinate, Right: the same offset at every coordinate)
+    """
+
+    question: str  #: the question, as Markdown.
+    shape: Shape  #: the sizes of the array, in elements; symbolic ones as names.
+    #: a layout or a formula, as text; or an answer that ``check`` accepts.
+    solution: str | tuple[Any, ...]
+    names: tuple[str, ...] = ()  #: the coordinates in formulas; ``d0, d1, …`` if empty.
+    hint: str = ""  #: a hint, as Markdown.
+    #: decides about the answer's map, for questions with many right answers.
+    judge: Judge | None = None
+    value: str = "offset"  #: the name of the quantity that a formula gives.
+    most: int | None = None  #: the most floors and mods of an answer; None for any number.
+    size: int | None = None  #: elements of the buffer, for answers that are formulas.
+    check: Check | None = None  #: decides about an answer that is not a map, such as coordinates.
+
+    def __call__(self, answer: Any) -> Feedback:
+        """Check an answer; text that cannot be read is a wrong answer."""
+        if self.check is not None:
+            return self.check(answer)
+        try:
+            given = self._map(answer)
+            proof = (self.judge or self._equals_solution)(given)
+        except LayoutError as error:
+            return Feedback(False, str(error))
+        if isinstance(proof, Feedback):
+            return proof
+        if proof.holds is None:
+            return Feedback(None, proof.reason)
+        if self.judge is not None:
+            return Feedback(proof.holds, proof.reason, proof.counterexample)
+        if proof.holds:
+            return self._right(given)
+        return Feedback(False, self._difference(proof.counterexample, given), proof.counterexample)
+
+    def _right(self, given: IndexMap | AffineMap) -> Feedback:
+        """Return the reply to an answer that equals the solution, but may be too large."""
+        same = f"the same {self.value} at every coordinate"
+        slots = _slots(self._map(self.solution)), _slots(given)
+        if None not in slots and slots[0] != slots[1]:
+            comment = f"{same}, but the buffer has {slots[1]} slots instead of {slots[0]}"
+            return Feedback(False, comment, slots[1])
+        forms = given.given if isinstance(given, AffineMap) else (given.form,)
+        found = sum(map(divisions, forms))
+        if self.most is None or found <= self.most:
+            return Feedback(True, same)
+        return Feedback(False, f"{same}; floors and mods: {found}, and {self.most} are enough")
+
+    def _equals_solution(self, given: IndexMap | AffineMap) -> Proof:
+        return are_equivalent(given, self._map(self.solution))
+
+    def _map(self, answer: Any) -> IndexMap | AffineMap:
+        return AnswerReader(self.shape, self.names, self.size).read(answer)
+
+    def _difference(self, found: Any, given: IndexMap | AffineMap) -> str:
+        """Return a sentence with the first difference, in the question's terms."""
+        right = self._map(self.solution)
+        sizes = getattr(found, "sizes", {})
+        at = found.at if sizes else found
+        if sizes:
+            right, given = right.at(**sizes), given.at(**sizes)
+        names = self.names or [f"d{k}" for k in range(len(at))]
+        place = ", ".join(
+            f"{name} = {x}" for name, x in [*sizes.items(), *zip(names, at, strict=True)]
+        )
+        return f"at {place} the {self.value} is {right(*at)}, yours is {given(*at)}"
+
+    def __str__(self) -> str:
+        return self.question
+
+    def __repr__(self) -> str:
+        return f"<Exercise: {self.question}>"
+
+    def _repr_markdown_(self) -> str:
+        hint = f"\n\n<details><summary>Hint</summary>\n\n{self.hint}\n\n</details>"
+        return f"**Exercise.** {self.question}{hint if self.hint else ''}"
+
+
+def number_of(answer: Any) -> int:
+    """Return an answer as a number, or -1.
+
+    >>> number_of("34"), number_of(34), number_of("many")
+    (34, 34, -1)
+    """
+    try:
+        return int(answer) if isinstance(answer, str) else index(answer)
+    except (TypeError, ValueError):
+        return -1
+
+
+def _slots(given: IndexMap | AffineMap) -> int | None:
+    """Return the slots of a layout's buffer; None for a formula, and for symbolic sizes."""
+    return given.size if isinstance(given, IndexMap) and isinstance(given.size, int) else None

@@ -1,0 +1,306 @@
+"""What each device holds: sizes, bytes, imbalance and empty devices, for numbers or all sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from fractions import Fraction
+from math import prod
+from typing import Any, ClassVar, NamedTuple
+
+from morello_layouts.core.checks import as_int, as_tuple
+from morello_layouts.core.description import count, times
+from morello_layouts.core.expr.conversions import size_to_sympy
+from morello_layouts.core.expr.sizes import Int, SizeExpr
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.limits import SHARD_SIZES
+from morello_layouts.core.maps import IndexMap
+from morello_layouts.core.plain import Displayed
+from morello_layouts.core.recipe import known
+from morello_layouts.errors import ShapeError, UnsupportedError
+from morello_layouts.interfaces.api.layouts import Assuming, LayoutLike, Shape, index_map
+from morello_layouts.notations.sharding.layout import ShardedLayout
+from morello_layouts.notations.sharding.sharding import Digit, Sharding
+from morello_layouts.notations.sharding.words import headline, numbered
+from morello_layouts.notations.xla import XlaLayout
+
+
+@frozen(slots=False)
+class CutBlock:
+    """Whether the border between two parts of a dimension falls inside of a block."""
+
+    dim: int  #: the dimension.
+    #: the elements of a block, such as the rows of a tile or the elements of one scale.
+    block: int
+    is_cut: Any  #: whether one is cut; for symbolic sizes a SymPy condition.
+    #: the smallest size of the dimension at which one is cut; None if that is not known, or none of
+    #: the first sizes does so.
+    first: int | None
+    #: whether the block is a tile of the device's own buffer, which pads it.
+    is_tile: bool = False
+
+    @property
+    def text(self) -> str:
+        """The same in words."""
+        if self.is_cut == False:  # noqa: E712  SymPy's false
+            what = "tiles" if self.is_tile else "blocks"
+            return f"{what} of {self.block} along dimension {self.dim} stay whole"
+        which = "" if self.is_cut == True else f" if {self.is_cut}"  # noqa: E712
+        first = "" if self.first is None else f"; the smallest size that does so is {self.first}"
+        cut = f"a border cuts a block of {self.block} along dimension {self.dim}"
+        if self.is_tile:
+            cut = f"a part ends inside of a tile of {self.block} along dimension {self.dim}"
+            which += ", and each device pads its last tile"
+        return f"{cut}{which}{first}"
+
+
+@frozen(slots=False)
+class Shards(Displayed):
+    """What devices hold of an array. Numbers are ints, or SymPy expressions of symbolic sizes."""
+
+    text: str  #: the array and its sharding.
+    headline: str  #: the sharding in a few words.
+    devices: Any  #: the number of devices.
+    copies: Any  #: the devices that hold each element.
+    #: the sizes of a device's buffer before its layout, those of the largest part; if blocks go
+    #: around, whole blocks.
+    room: tuple[Any, ...]
+    #: for each dimension the number of elements on a device, as a formula of its mesh coordinates,
+    #: which are symbols of the axes' names.
+    held: tuple[Any, ...]
+    largest: Any  #: the elements of the largest part.
+    #: bytes of the buffer of each device, padding included; None without a type.
+    buffer_bytes: Any
+    total_bytes: Any  #: those of all devices.
+    imbalance: Any  #: elements of the largest part for each one of the average device: 1 if even.
+    empty: Any  #: the number of devices without an element.
+    #: whether borders cut the tiles of the local layout, or the blocks that were asked for.
+    cuts: tuple[CutBlock, ...] = ()
+    notes: tuple[str, ...] = ()  #: how uneven sizes are treated.
+
+    json_keys: ClassVar = (
+        *("text", "headline", "devices", "copies", "room", "held", "largest", "buffer_bytes"),
+        *("total_bytes", "imbalance", "empty", "cuts", "notes"),
+    )
+
+    def __str__(self) -> str:
+        rows = [
+            ("devices", f"{self.devices}, each element on {self.copies}"),
+            ("room", f"{times(self.room)} elements on each device"),
+            ("held", " by ".join(map(str, self.held)) or "1"),
+            ("largest", f"{self.largest} elements, {self.imbalance} times the average"),
+            ("empty", f"{_devices(self.empty)} without an element"),
+        ]
+        if self.buffer_bytes is not None:
+            rows.insert(
+                2, ("bytes", f"{self.buffer_bytes} on each device, {self.total_bytes} in all")
+            )
+        lines = [self.text, self.headline, *(f"  {name:<9}{words}" for name, words in rows)]
+        return "\n".join([*lines, *(f"  {cut.text}" for cut in self.cuts), *self.notes])
+
+
+def _devices(number: Any) -> str:
+    return count(number, "device") if isinstance(number, int) else f"{number} devices"
+
+
+class _Kind(NamedTuple):
+    """Arithmetic of sizes: of ints, or of SymPy's expressions."""
+
+    of: Callable[[Int], Any]
+    least: Callable[[Any, Any], Any]
+    most: Callable[[Any, Any], Any]
+    ceil: Callable[[Any, Any], Any]
+    ratio: Callable[[Any, Any], Any]
+
+
+def _kind_of(m: IndexMap, *, symbolic: bool) -> _Kind:
+    if not symbolic:
+        return _Kind(lambda n: n, min, max, lambda a, b: -(-a // b), Fraction)
+    import sympy
+
+    def of(n: Int) -> Any:
+        return size_to_sympy(n, m.size_symbols)
+
+    return _Kind(of, sympy.Min, sympy.Max, lambda a, b: sympy.ceiling(a / b), lambda a, b: a / b)
+
+
+def shards(
+    layout: LayoutLike,
+    shape: Shape | None = None,
+    *,
+    blocks: Sequence[int | None] | None = None,
+    assuming: Assuming | None = None,
+) -> Shards:
+    """Say what each device holds of a sharded array: sizes, bytes, imbalance, copies.
+
+    Args:
+        layout: an array on devices: text in any notation of shardings; or a layout or an index map.
+        shape: the sizes, if the layout does not carry them; some may be symbolic.
+        blocks: elements of a block along each dimension that no border should cut, such as those
+            of one scale; by default the tiles of the device's buffer.
+        assuming: assumptions about symbolic sizes, as for ``index_map``.
+
+    Raises:
+        UnsupportedError: if the layout has no devices.
+        ShapeError: if there is not one block for each dimension.
+
+    >>> print(shards("bf16[10,200]{1,0:T(8,128)}, sharding={devices=[4,1]<=[4]}"))
+    bf16[10,200]{1,0:T(8,128)}, {devices=[4,1]<=[4]}
+    d0 in 4 parts
+      devices  4, each element on 1
+      room     3 × 200 elements on each device
+      bytes    4096 on each device, 16384 in all
+      held     Max(0, Min(3, 10 - 3*m0)) by 200
+      largest  600 elements, 6/5 times the average
+      empty    0 devices without an element
+      a part ends inside of a tile of 8 along dimension 0, and each device pads its last tile; \
+the smallest size that does so is 2
+    dimension 0 of 10 is uneven: each device has room for ceil = 3, the rest is padding
+    >>> shards("f32[K], mesh={'x': 8}, spec=P('x')", blocks=[32]).cuts[0].is_cut
+    (K/8 <= K - 1) & Ne(Mod(ceiling(K/8), 32), 0)
+    """
+    m = index_map(layout, shape, assuming=assuming)
+    own = None if m.origin is None else m.origin.layout
+    if isinstance(own, ShardedLayout):
+        return _shards(m, own, blocks)
+    raise UnsupportedError(
+        f"{m.source or m}: expected an array on devices, got one in a single buffer",
+        "a sharding says which device holds which part",
+        "write one behind the array: f32[8,16], sharding={devices=[2,4]<=[8]}",
+    )
+
+
+def _shards(m: IndexMap, layout: ShardedLayout, blocks: Sequence[int | None] | None) -> Shards:
+    shape, dims = m.recipe.shape, range(len(m.recipe.shape))
+    sharding = layout.placement.sharding(len(shape))
+    kind = _kind_of(m, symbolic=bool(m.recipe.names))
+    mesh, copies = sharding.mesh, kind.of(sharding.replicas)
+    largest = prod(_largest(sharding, k, shape[k], kind) for k in dims)
+    full = prod(_coordinates(sharding.digits(k, n), kind.of(n), kind) for k, n in enumerate(shape))
+    elements, devices = prod(kind.of(n) for n in shape), kind.of(mesh.devices)
+    one, rooms = None, sharding.local_dims(shape)
+    if layout.element is not None:
+        slots = kind.of(layout.local_recipe(shape).size) if elements != 0 else 0
+        one = kind.ceil(slots * layout.element.bits, 8)
+    found = layout if layout.shape is not None else f"{layout} of [{','.join(map(str, shape))}]"
+    imbalance = kind.ratio(largest * devices, elements * copies) if elements else 1
+    return Shards(
+        str(found),
+        headline(sharding, numbered(shape)),
+        devices,
+        copies,
+        tuple(kind.of(room if n != 0 else 0) for n, room in zip(shape, rooms, strict=True)),
+        tuple(_held(sharding, k, n, m) for k, n in enumerate(shape)),
+        largest,
+        one,
+        None if one is None else one * devices,
+        imbalance,
+        devices - full * copies,
+        tuple(_cuts(m, layout, sharding, blocks)),
+        layout.notes(shape),
+    )
+
+
+def _held(sharding: Sharding, dim: int, n: Int, m: IndexMap) -> Any:
+    """The elements of a dimension on a device, as a formula of its coordinate in the mesh."""
+    if isinstance(n, int) and not sharding.is_uneven(dim, n):
+        return _largest(sharding, dim, n, _kind_of(m, symbolic=False))
+    import sympy
+
+    at = {axis: sympy.Symbol(axis, integer=True, nonnegative=True) for axis in sharding.mesh.names}
+    kind = _kind_of(m, symbolic=True)
+
+    def least(a: Any, b: Any) -> Any:  # SymPy looks long for which is the smaller one
+        return sympy.Min(a, b, evaluate=False)
+
+    def most(a: Any, b: Any) -> Any:
+        return sympy.Max(a, b, evaluate=False)
+
+    return sharding.held(dim, n, at, least=least, most=most, convert=kind.of)
+
+
+def _largest(sharding: Sharding, dim: int, n: Int, kind: _Kind) -> Any:
+    """The elements on the device that has block 0 at each level, which has the most."""
+    at: dict[str, Any] = {}
+    for digit in sharding.digits(dim, n):
+        left: Any = digit.first
+        for axis in reversed(digit.axes):
+            size = kind.of(sharding.mesh.size(axis))
+            at[axis], left = (left % size, left // size) if left else (0, 0)
+    return sharding.held(dim, n, at, least=kind.least, most=kind.most, convert=kind.of)
+
+
+def _coordinates(digits: Sequence[Digit], n: Any, kind: _Kind) -> Any:
+    """The number of coordinates along a dimension's mesh axes that hold an element."""
+    if not digits:
+        return kind.least(n, 1)
+    first, *inner = digits
+    block = kind.of(first.block)
+    if not first.axes:
+        return _coordinates(inner, kind.least(n, block), kind)
+    if not any(digit.axes for digit in inner):
+        return kind.ceil(n, block) if block != 0 else 0
+    every = _coordinates(inner, block, kind)
+    return n // block * every + _coordinates(inner, n % block, kind)
+
+
+def _cuts(
+    m: IndexMap, layout: ShardedLayout, sharding: Sharding, blocks: Sequence[int | None] | None
+) -> Iterator[CutBlock]:
+    """Yield whether borders cut blocks: those that were asked for, or the tiles of the buffer."""
+    shape, local = m.recipe.shape, layout.local
+    given: tuple[Any, ...] = (1,) * len(shape)
+    if blocks is not None:
+        given = as_tuple(blocks, "blocks", "give the elements of a block for each dimension")
+    elif isinstance(local, XlaLayout) and local.tiles:
+        tile = local.tile_numbers[0][-len(shape) :]
+        inner = local.minor_to_major[: len(tile)][::-1]
+        given = tuple(tile[inner.index(k)] if k in inner else 1 for k in range(len(shape)))
+    if len(given) != len(shape):
+        raise ShapeError(
+            f"blocks: expected one for each of {len(shape)} dimensions, got {len(given)}",
+            "a block has a size along each dimension",
+            f"give {len(shape)} sizes, with 1 where blocks have no borders",
+        )
+    for dim, block in enumerate(given):
+        size = as_int(1 if block is None else block, "a block", 1)
+        if size > 1 and sharding.cuts[dim]:
+            is_cut = _is_cut(sharding, dim, shape[dim], size, m)
+            yield CutBlock(dim, size, is_cut, _first_cut(sharding, dim, size), blocks is None)
+
+
+def _is_cut(sharding: Sharding, dim: int, n: Int, block: int, m: IndexMap | None) -> Any:
+    """Whether a border is not at a multiple of a block; borders are multiples of all levels."""
+    digits = sharding.digits(dim, n)
+    sizes = [digit.block for digit in digits]
+    spread = [
+        d.axes and d.count != 1 and d.block != e for d, e in zip(digits, (n, *sizes), strict=False)
+    ]
+    while sizes and not spread[len(sizes) - 1]:  # inside, all blocks are on one device
+        sizes.pop()
+    pairs = list(zip(sizes, [n, *sizes], strict=False))
+    if not any(isinstance(x, SizeExpr) for pair in pairs for x in pair):
+        return any(b < min(known((e, n))) and b % block != 0 for b, e in pairs)
+    import sympy
+
+    assert m is not None
+    of = _kind_of(m, symbolic=True).of
+    return sympy.Or(
+        *(
+            sympy.And(of(b) < of(e), of(b) < of(n), sympy.Ne(sympy.Mod(of(b), block), 0))
+            for b, e in pairs
+            if b % block != 0
+        )
+    )
+
+
+def _first_cut(sharding: Sharding, dim: int, block: int) -> int | None:
+    """The smallest size at which a border cuts a block, if it is small enough to be found."""
+    is_symbolic = any(isinstance(level.block, SizeExpr) for level in sharding.cuts[dim])
+    if is_symbolic or isinstance(sharding.parts(dim), SizeExpr):
+        return None
+    for size in range(1, SHARD_SIZES):
+        with suppress(UnsupportedError, ShapeError):  # sizes that the sharding does not take
+            if _is_cut(sharding, dim, size, block, None):
+                return size
+    return None

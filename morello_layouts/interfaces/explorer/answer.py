@@ -1,0 +1,349 @@
+"""Answer a question of the explorer: one layout, or two compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, ClassVar, Final, TypeAlias
+
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.limits import EXPLORER_COMPARED
+from morello_layouts.core.maps import IndexMap
+from morello_layouts.core.maps.names import renamed
+from morello_layouts.core.plain import plain
+from morello_layouts.errors import LayoutError, UnsupportedError
+from morello_layouts.interfaces import api
+from morello_layouts.interfaces.api.code import code
+from morello_layouts.interfaces.api.layouts import index_maps
+from morello_layouts.interfaces.explanations.report import proofs_of
+from morello_layouts.interfaces.explanations.rows import (
+    Row,
+    place_rows,
+    proof_rows,
+    size_rows,
+    tpu_rows,
+    verdict_row,
+    word_rows,
+)
+from morello_layouts.interfaces.explorer.banks import Banks, banks_of
+from morello_layouts.interfaces.explorer.subject import (
+    FieldError,
+    Question,
+    Subject,
+    at_numbers,
+    error_dict,
+    formula_for,
+    in_field,
+    is_formula,
+    subject_of,
+)
+from morello_layouts.outputs.codegen import LANGUAGES, TARGETS
+from morello_layouts.outputs.picture import Limits, Style, picture_of
+from morello_layouts.outputs.picture.page import page_data, page_parts
+from morello_layouts.outputs.picture.panel import COLOURS
+from morello_layouts.outputs.picture.view import levels_of
+from morello_layouts.proof import Proof
+
+
+@frozen
+class LayoutComparison:
+    """A layout compared with another one, or with a formula."""
+
+    json_keys: ClassVar = (
+        "text", "is_formula", "sign", "verdict=proof.verdict", "rows", "relayout", "way_back",
+    )  # fmt: skip
+    text: str  #: the second layout, or the formula, as it is printed.
+    #: the index maps of both layouts; of a formula's comparison only the layout's.
+    maps: tuple[IndexMap, ...]
+    proof: Proof  #: whether the offsets are the same.
+    rows: tuple[Row, ...]  #: further results.
+    #: the offset in the first buffer of the element at offset p of the second; empty for a formula.
+    relayout: str = ""
+    way_back: str = ""  #: the relayout in the other direction.
+
+    @property
+    def is_formula(self) -> bool:
+        """Whether the layout is compared with a formula."""
+        return len(self.maps) == 1
+
+    @property
+    def sign(self) -> str:
+        """The sign = if the offsets are the same, ≠ if they differ at all sizes, otherwise ?."""
+        condition = self.proof.condition
+        if self.proof.holds is False and (condition is None or condition.is_never):
+            return "≠"
+        return "=" if self.proof.holds else "?"
+
+    @property
+    def dots(self) -> list[tuple[int, ...]]:
+        """The first element whose offset a formula misses; none for symbolic sizes."""
+        at = self.proof.counterexample
+        return [at] if self.is_formula and isinstance(at, tuple) else []
+
+
+_Pair: TypeAlias = tuple[IndexMap, IndexMap]
+_Other: TypeAlias = LayoutComparison | _Pair
+"""A formula that is compared already, or a layout that is drawn before it is compared."""
+
+
+def _pair(m: IndexMap, text: str) -> _Pair:
+    return index_maps(m, text, None)
+
+
+def _with_layout(one: IndexMap, other: IndexMap) -> LayoutComparison:
+    same = api.are_equivalent(one, other)
+    try:
+        bitcast = verdict_row("bitcast", api.is_bitcast(one, other))
+    except LayoutError as error:
+        bitcast = Row("bitcast", f"unknown: {error.what}")
+    rows = (
+        *_counterexample(same),
+        bitcast,
+        Row("buffers", f"{one.size} and {other.size} elements"),
+        *_resharding(one, other),
+    )
+    back, forth = str(api.relayout(one, other)), str(api.relayout(other, one))
+    return LayoutComparison(other.source, (one, other), same, rows, back, forth)
+
+
+def _resharding(one: IndexMap, other: IndexMap) -> Iterator[Row]:
+    """Yield what moves between two layouts on devices."""
+    if all("device" in m.recipe.axis_names for m in (one, other)):
+        with suppress(UnsupportedError):
+            lines = str(api.reshard(one, other)).splitlines()
+            yield from (Row("" if k else "resharding", x.strip()) for k, x in enumerate(lines))
+
+
+def _with_formula(m: IndexMap, text: str) -> LayoutComparison:
+    mine = formula_for(m, text)
+    same = api.are_equivalent(m, mine)
+    own = str(renamed(mine.form, mine.names))
+    both = Row("formula", f"{own}   (simplified)"), Row("layout", str(renamed(m.form, m.names)))
+    return LayoutComparison(" ".join(text.split()), (m,), same, (*_counterexample(same), *both))
+
+
+def _counterexample(same: Proof) -> list[Row]:
+    """Return a row for the sizes at which offsets differ; the verdict has all else."""
+    found = same.counterexample
+    if found is None or isinstance(found, tuple):
+        return []
+    return [Row("counterexample", str(found))]
+
+
+# A picture that a browser draws at once.
+_ONE_SLICE: Final = (20, 26)  # rows and columns
+_EACH_SLICE: Final = (12, 18)
+_SLICES: Final = 2
+_SLOTS: Final = 128
+
+_EXPRESSIONS: Final = {"latex", "sympy"}  # targets without functions
+_NO_SIZES: Final = (
+    "this notation does not carry the array's sizes: give them in the field Sizes, as 6x8 or M,N, "
+    "to see the picture, the formula, the proof and the code"
+)
+
+
+def answer(values: Mapping[str, str]) -> dict[str, Any]:
+    """Return what the page shows for the fields of a :class:`Question`.
+
+    It does not raise LayoutErrors: ``errors`` lists them with their fields. If the layout is
+    valid, the other keys are there too: ``source``, ``instruction``, ``arrays``,
+    ``array``, ``headline``, ``kind``, ``words``, ``memory``, ``sizes``, ``tpu``, ``notes``, and,
+    if the sizes are known, ``formula``, ``proofs``, ``deciders``, ``code``, ``picture``,
+    ``compared`` and ``comparisons``, and ``banks``.
+
+    >>> found = answer({"layout": "f32[3,5]{1,0:T(2,2)}"})
+    >>> found["formula"]["simplified"], found["errors"]
+    ('12*(d0//2) + 4*(d1//2) + 2*(d0%2) + d1%2', [])
+    >>> answer({"layout": "f32[3,x!]"})["errors"][0]["field"]
+    'layout'
+    """
+    found: dict[str, Any] = {}
+    for part in parts(values):
+        found |= part
+    return found
+
+
+def parts(values: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """Yield an answer in parts, the slow ones last; if one has errors, it has all so far."""
+    try:
+        question = Question.of(values)
+        subject = subject_of(question)
+    except FieldError as wrong:
+        yield {"errors": [error_dict(wrong)]}
+        return
+    errors: list[dict[str, Any]] = []
+    found = {"errors": errors, **_description(subject, question)}
+    m = subject.report.index
+    if m is None:
+        yield found
+        return
+    with _noting(errors, "layout"):
+        found["formula"] = _formula(m, subject)
+    others: list[_Other] = []
+    with _noting(errors, "other"):
+        for text in question.others[:EXPLORER_COMPARED]:
+            compare = _with_formula if is_formula(text) else _pair
+            others.append(compare(m, text))
+    yield found | _shown(m, others, question, subject, errors)
+    comparisons = []
+    with _noting(errors, "other"):
+        for one in others:
+            comparisons.append(_with_layout(*one) if isinstance(one, tuple) else one)
+    yield {"comparisons": plain(comparisons), "errors": errors}
+    yield {"code": [_code(m, target) for target in TARGETS]}
+    proofs = proofs_of(m)
+    deciders = {one.decider for one in (proofs.bijective, proofs.injective, proofs.verified)}
+    yield {"proofs": plain(proof_rows(proofs)), "deciders": sorted(deciders - {""})}
+
+
+def _shown(
+    m: IndexMap,
+    others: list[_Other],
+    question: Question,
+    subject: Subject,
+    errors: list[dict[str, Any]],
+) -> dict[str, Any]:
+    """Return the picture, the other layouts in it, and banks."""
+    banks = None
+    if question.access.strip():
+        with _noting(errors, "access"):
+            banks = banks_of(m, question.access.strip())
+    found: dict[str, Any] = {"banks": plain(banks), "compared": len(others)}
+    marked = [one for one in (*others, banks) if isinstance(one, LayoutComparison | Banks)]
+    dots = tuple(dot for one in marked for dot in one.dots)
+    with _noting(errors, "at"):
+        at = question.at if subject.is_symbolic else ""
+        maps = [m, *(one[1] for one in others if isinstance(one, tuple))]
+        found["picture"] = _picture(maps, dots, banks, at, question)
+    return found
+
+
+@contextmanager
+def _noting(errors: list[dict[str, Any]], field: str) -> Iterator[None]:
+    """Note errors; the other parts of the answer stay."""
+    try:
+        with in_field(field):
+            yield
+    except FieldError as error:
+        errors.append(error_dict(error))
+
+
+def _description(subject: Subject, question: Question) -> dict[str, Any]:
+    """Return the parts of the answer that need no index map."""
+    report = subject.report
+    words = report.description
+    lacks_sizes = subject.shape is None and not subject.carries_sizes
+    return {
+        "source": subject.source,
+        "instruction": plain(subject.instruction),
+        "arrays": [{"place": place, "text": text} for place, text in subject.arrays],
+        "array": subject.position,
+        "text": words.source,
+        "kind": words.kind,
+        "headline": words.headline,
+        "words": plain(word_rows(words)),
+        "memory": plain(place_rows(report)),
+        "sizes": plain(size_rows(report)),
+        "tpu": [] if report.tpu is None else plain(tpu_rows(report.tpu)),
+        "notes": [_NO_SIZES] if lacks_sizes else list(report.notes),
+        "unused": _unused(subject, question),
+    }
+
+
+def _unused(subject: Subject, question: Question) -> dict[str, str]:
+    """Return the fields that hold text but do not matter here, and why."""
+    found = {}
+    if subject.carries_sizes and question.shape.strip():
+        found["shape"] = "the layout's text has its own sizes"
+    if not subject.is_symbolic:
+        typed = {"assuming": question.assuming, "at": question.at}
+        found |= {name: "no size is symbolic" for name, text in typed.items() if text.strip()}
+    return found
+
+
+def _formula(m: IndexMap, subject: Subject) -> dict[str, Any]:
+    names = [
+        {"symbol": dim.symbol, "name": dim.name}
+        for dim in subject.report.description.dimensions
+        if dim.symbol != dim.name
+    ]
+    return {
+        "names": names,
+        "symbols": list(m.recipe.names),
+        "coordinates": m.coordinate_names,
+        "reference": str(renamed(m.reference_form, m.names)),
+        "simplified": str(renamed(m.form, m.names)),
+        "derivation": plain(m.derivation.steps),
+        "inverse": _attempted(lambda: str(m.inverse)),
+    }
+
+
+def _code(m: IndexMap, target: str) -> dict[str, str]:
+    is_function = target not in _EXPRESSIONS
+    return {
+        "target": target,
+        "title": LANGUAGES[target].title,
+        "offset": _attempted(lambda: code(m, target, function=is_function)),
+        "coordinates": _attempted(lambda: code(m.inverse, target, function=is_function)),
+    }
+
+
+def _attempted(make: Callable[[], str]) -> str:
+    """Return a text, or the error that says why it does not exist."""
+    try:
+        return make()
+    except LayoutError as error:
+        return str(error)
+
+
+def _picture(
+    maps: list[IndexMap],
+    dots: tuple[tuple[int, ...], ...],
+    banks: Banks | None,
+    at: str,
+    question: Question,
+) -> dict[str, Any]:
+    """Return the interactive picture, or why it does not exist."""
+    m = maps[0]
+    known, sizes = at_numbers(maps, at)
+    bits = banks.bits if banks else None if m.element_type is None else m.element_type.bits
+    colours = colours_of(known[0], bits)
+    default = "bank" if banks else usual_colour(colours)
+    style = Style(
+        colour=question.colour if question.colour in colours else default,
+        element_bits=bits,
+        dots=dots,
+        strip=question.room,
+    )
+    found: dict[str, Any] = {"at": sizes, "colours": colours, "colour": style.colour}
+    rows, columns = _ONE_SLICE if len(m.shape) <= 2 else _EACH_SLICE
+    try:
+        limits = Limits(rows, columns, _SLICES, _SLOTS, question.first_slice)
+        panels = picture_of(known, style, limits).panels
+    except LayoutError as error:
+        return {"reason": f"{error.what}: {error.why}", **found}
+    markup, style_text = page_parts(panels)
+    view = panels[0].view
+    slices = {"first": question.first_slice, "last": view.hidden_slices}
+    found |= {"markup": markup, "style": style_text, "panels": page_data(panels), "slices": slices}
+    return found
+
+
+_USUAL: Final = ("lane", "device", "tile")
+"""What a colour stands for by default: the first that a layout has."""
+
+
+def usual_colour(colours: Sequence[str]) -> str:
+    """Return what a colour stands for by default, of all that it may stand for."""
+    return next(x for x in (*_USUAL, "offset") if x in colours)
+
+
+def colours_of(m: IndexMap, bits: int | None) -> list[str]:
+    """Return what a colour may stand for."""
+    sizes = zip(m.recipe.axis_names, m.recipe.physical_shape, strict=False)
+    axes = [name for name, n in sizes if n != 1 and name not in COLOURS]
+    left_out = {"tile"} if m.recipe.axis_names or not levels_of(m.recipe) else set()
+    if bits is None or m.recipe.axis_names:
+        left_out |= {"word", "bank"}
+    return [*(x for x in COLOURS if x not in left_out), *axes]

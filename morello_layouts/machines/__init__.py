@@ -1,0 +1,1 @@
+"""What each machine adds: banks and lanes, a TPU's layouts, many devices."""

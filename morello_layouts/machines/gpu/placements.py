@@ -1,0 +1,167 @@
+"""Ways to place a tile in shared memory: padding of the rows, and bits that flip others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import field
+from math import prod
+from typing import Any, Literal, NamedTuple
+
+from morello_layouts.core.expr import AffineExpr
+from morello_layouts.core.expr.sizes import Int
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.layout import Layout
+from morello_layouts.core.recipe import Merge, Pad, Recipe, Split, Step, Xor, binary
+from morello_layouts.core.recipe.bases import recipe_of_bases
+from morello_layouts.core.recipe.readings import delinearize
+from morello_layouts.errors import ShapeError
+
+
+def log2(n: int) -> int:
+    """Return the exponent of a power of two."""
+    return n.bit_length() - 1
+
+
+class Flip(NamedTuple):
+    """Bits that flip bits of the offset: a step of a swizzle."""
+
+    source: Literal["row", "offset"]  #: whose bits they are; the offset is the one without flips.
+    low: int  #: bits of the source below them.
+    bits: int  #: how many they are.
+    factor: int  #: by which they are multiplied, then added without carry.
+
+    def of(self, row: Any, offset: Any) -> Any:
+        """Return what is added, of ints, arrays or forms."""
+        source = row if self.source == "row" else offset
+        return source // (1 << self.low) % (1 << self.bits) * self.factor
+
+    def text(self, pitch: int) -> str:
+        """Return what is added in C."""
+        source, low = "row", self.low
+        if self.source == "offset":  # bits of the row alone, if rows have powers of two
+            bits = log2(pitch) if pitch & (pitch - 1) == 0 else low + 1
+            source, low = ("row", low - bits) if low >= bits else (f"(row * {pitch} + column)", low)
+        shifted = f"({source} >> {low})" if low else source
+        masked = f"({shifted} & {(1 << self.bits) - 1})"
+        is_power = self.factor & (self.factor - 1) == 0
+        base = f" << {log2(self.factor)}" if is_power else f" * {self.factor}"
+        return masked if self.factor == 1 else f"({masked}{base})"
+
+
+@frozen
+class PlacedTile(Layout):
+    """A placement of a tile of rows and columns, as a layout that every function takes.
+
+    >>> print(swizzle((64, 64), 64, 3, 3, 3), row_xor((8, 48), 48, 1, 3, 2), sep=", ")
+    (row * 64 + column) ^ ((row & 7) << 3), row * 48 + (column ^ (((row >> 2) & 1) << 3))
+    """
+
+    shape: tuple[int, ...]  #: the tile; all dimensions but the last are its rows.
+    pitch: int  #: elements from one row to the next.
+    flips: tuple[Flip, ...] = ()  #: what is added to the offset without carry.
+    block: int = 1  #: elements that the flips permute; the buffer spans whole blocks.
+    cute: str | None = field(default=None, compare=False)  #: its text in CuTe's notation, if known.
+
+    @property
+    def rows(self) -> int:
+        """How many rows the tile has, over all dimensions but the last."""
+        return prod(self.shape[:-1])
+
+    @property
+    def size(self) -> int:
+        """Elements that the buffer spans."""
+        return -(-self.rows * self.pitch // self.block) * self.block
+
+    @property
+    def padding(self) -> int:
+        """Elements of the buffer that hold nothing."""
+        return self.size - prod(self.shape)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The sizes of the tile."""
+        return self.shape
+
+    def offsets(self, row: Any, column: Any) -> Any:
+        """Return the offsets of elements, of ints, arrays or forms."""
+        plain = found = row * self.pitch + column
+        for flip in self.flips:
+            found = found ^ flip.of(row, plain)
+        return found
+
+    def recipe(self, shape: Sequence[Int], /) -> Recipe:
+        """Return the placement as steps."""
+        if tuple(shape) != self.shape:
+            raise ShapeError(
+                f"{self}: expected the shape {self.shape}, got {tuple(shape)}",
+                "a placement is made for a tile of one size",
+                "leave the shape out",
+            )
+        pads: list[Step] = [Pad((*shape[:-1], self.pitch))] if self.pitch != shape[-1] else []
+        if not self.flips:
+            return Recipe(self.shape, tuple(pads))
+        if not self.padding and not any(n & (n - 1) for n in self.shape):
+            units = (delinearize(1 << bit, self.shape) for bit in range(log2(self.size)))
+            inverse = binary.inverse([self.offsets(*self._row(at)) for at in units])
+            assert inverse is not None, "a placement has an inverse"
+            return recipe_of_bases(
+                self.shape, {"offset": [delinearize(x, self.shape) for x in inverse]}
+            )
+        ((source, low, bits, factor),), rank = self.flips, len(self.shape)
+        if source == "row":
+            merge: list[Step] = [Merge((rank - 1, 1))] if rank > 2 else []
+            split = Split((None, factor << bits)), Split((None, None, factor))
+            return Recipe(self.shape, (*pads, *merge, *split, Xor(2, 0, low), Merge((1, 3))))
+        whole = 1 << low + bits
+        count = -(-self.rows * self.pitch // whole) * whole
+        tiles = whole, whole >> bits, factor << bits, factor
+        splits = (Split((None,) * k + (tile,)) for k, tile in enumerate(tiles))
+        steps = (*pads, Merge((rank,)), Pad((count,)), *splits, Xor(3, 1))
+        return Recipe(self.shape, steps, tail_padding=self.size - count)
+
+    def _row(self, at: Sequence[Any]) -> tuple[Any, Any]:
+        """Return the row and the column of a coordinate."""
+        row: Any = 0
+        for x, n in zip(at[:-1], self.shape[:-1], strict=True):
+            row = x + row * n
+        return row, at[-1]
+
+    def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
+        """Return the offset by the formula in C."""
+        row, column = self._row(coordinates)
+        form: AffineExpr = self.offsets(AffineExpr((), 0) + row, column)
+        return form
+
+    def by_document(self, coordinate: Sequence[int], shape: Sequence[int], /) -> tuple[int, int]:
+        """Return the offset by the formula on plain integers, and the size of the buffer."""
+        return self.offsets(*self._row(coordinate)), self.size
+
+    @property
+    def text(self) -> str:
+        """The offset of ``row`` and ``column`` in C."""
+        flips = [flip.text(self.pitch) for flip in self.flips]
+        if any(flip.source == "row" for flip in self.flips):  # within a row
+            return f"row * {self.pitch} + ({' ^ '.join(['column', *flips])})"
+        plain = f"row * {self.pitch} + column"
+        return " ^ ".join([f"({plain})" if flips else plain, *flips])
+
+    def __str__(self) -> str:
+        return self.cute or self.text
+
+
+def swizzle(shape: tuple[int, ...], pitch: int, bits: int, base: int, shift: int) -> PlacedTile:
+    """Return CuTe's ``Swizzle<bits, base, shift>`` of the offsets of rows one after the other."""
+    flip = Flip("offset", base + shift, bits, 1 << base)
+    return PlacedTile(shape, pitch, (flip,), 1 << base + bits)
+
+
+def row_xor(shape: tuple[int, ...], pitch: int, bits: int, base: int, shift: int) -> PlacedTile:
+    """Return blocks of ``2^base`` elements of a row, flipped by bits of the row from ``shift``."""
+    return PlacedTile(shape, pitch, (Flip("row", shift, bits, 1 << base),))
+
+
+def linear(shape: tuple[int, ...], columns: Sequence[int]) -> PlacedTile:
+    """Return any linear placement: ``columns`` are the offsets at each bit of the index."""
+    changed = ((bit, place ^ 1 << bit) for bit, place in enumerate(columns) if place != 1 << bit)
+    flips = (Flip("offset", bit, 1, factor) for bit, factor in changed)
+    return PlacedTile(shape, shape[-1], tuple(flips))

@@ -1,0 +1,336 @@
+"""Exchanges: which device sends what to which, between two shardings of one array."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import pairwise, product
+from math import prod
+from typing import Any, NamedTuple, TypeAlias
+
+from morello_layouts.core.description import listed
+from morello_layouts.core.expr.sizes import Int, is_nonnegative
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.recipe import delinearize, known, linear_index
+from morello_layouts.machines.resharding.combs import (
+    Comb,
+    Level,
+    Message,
+    intersection,
+    part,
+    touched,
+)
+from morello_layouts.notations.sharding import Mesh, Sharding
+
+Values: TypeAlias = dict[int, Any]
+"""A coordinate along some axes, by their numbers: ints, or arrays of them."""
+
+
+class Axis(NamedTuple):
+    """An axis of devices."""
+
+    name: str  #: as the mesh calls it.
+    #: pairs (size, stride): an axis of a mesh is one digit of a device's position there; axes that
+    #: a cut joins are several, the most major first.
+    digits: tuple[tuple[int, int], ...]
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return prod(size for size, _ in self.digits)
+
+    def of(self, position: Any) -> Any:
+        """Return the value at a position of the mesh."""
+        digits = [position // stride % size for size, stride in self.digits]
+        return linear_index(digits, [size for size, _ in self.digits], 0)
+
+    def position(self, value: Any) -> Any:
+        """Return the part of the position that a value gives."""
+        digits = delinearize(value, tuple(size for size, _ in self.digits))
+        return sum(x * stride for x, (_, stride) in zip(digits, self.digits, strict=True))
+
+
+@frozen(slots=False)
+class End:
+    """One side of an exchange."""
+
+    sharding: Sharding  #: as it was given.
+    #: by number the axes that place a device; two sides of one mesh have the same.
+    axes: Mapping[int, Axis]
+    cuts: tuple[tuple[Level, ...], ...]  #: the levels of each dimension.
+
+    @cached_property
+    def cut_axes(self) -> tuple[int, ...]:
+        """The axes along which devices hold different parts."""
+        return tuple(level.axis for cut in self.cuts for level in cut if level.axis is not None)
+
+    @cached_property
+    def free_axes(self) -> tuple[int, ...]:
+        """The axes along which devices hold the same."""
+        return tuple(k for k in self.axes if k not in self.cut_axes)
+
+    def device(self, values: Values) -> int:
+        """Return the device at a coordinate."""
+        position: int = sum(axis.position(values[k]) for k, axis in self.axes.items())
+        ids = self.sharding.mesh.ids
+        return ids[position] if ids else position
+
+    def values(self, device: int) -> Values | None:
+        """Return the coordinate of a device; None if it is not in the mesh."""
+        mesh = self.sharding.mesh
+        position = mesh.positions.get(device) if mesh.ids else device
+        if position is None or not 0 <= position < known((mesh.count,))[0]:
+            return None
+        return {k: axis.of(position) for k, axis in self.axes.items()}
+
+
+@frozen(slots=False)
+class Exchange:
+    """Who sends what to whom: each element goes to each device that needs it and lacks it, once.
+
+    If several devices hold a part, the devices that need some of it are numbered, and receiver k
+    gets it from holder ``k % copies``: so the holders share the work. Along ``same`` axes the
+    sender has the receiver's own coordinate, which is as even and needs fewer links.
+    """
+
+    shape: tuple[Int, ...]  #: the sizes of the array.
+    source: End  #: who holds what before.
+    target: End  #: who needs what.
+    is_common: bool  #: whether both are on the same axes.
+
+    @property
+    def ends(self) -> tuple[End, End]:
+        """Both sides."""
+        return self.source, self.target
+
+    @property
+    def renamed(self) -> str:
+        """Whose names the axes have if both meshes use a name for different ones; else empty."""
+        names = shared_names(*(end.sharding.mesh for end in self.ends)) if self.is_common else []
+        if not names:
+            return ""
+        return (
+            f"axes are named as in the mesh before; in the mesh after, {listed(names)} "
+            f"{'is another axis' if len(names) == 1 else 'are other axes'}"
+        )
+
+    @cached_property
+    def same(self) -> tuple[int, ...]:
+        """Axes along which the sender of a copy has the coordinate of the receiver."""
+        if not self.is_common:
+            return ()
+        return tuple(k for k in self.source.free_axes if k not in self.spread)
+
+    @cached_property
+    def spread(self) -> tuple[int, ...]:
+        """Axes along which a receiver chooses a sender of a copy by its own coordinate elsewhere.
+
+        Along an axis that cuts a dimension only afterwards, receivers of one part have one
+        coordinate if that dimension was cut before.
+        """
+        if not self.is_common:
+            return self.source.free_axes
+        both = zip(self.source.cuts, self.target.cuts, strict=True)
+        bound = {b.axis for one, other in both if _axes(one) for b in other}
+        return tuple(k for k in self.source.free_axes if k in bound)
+
+    @cached_property
+    def over(self) -> tuple[int, ...]:
+        """Axes of receivers that need the same, by which they choose different senders."""
+        free = self.target.free_axes
+        return tuple(k for k in free if not self.is_common or k in self.source.cut_axes)
+
+    def _sizes(self, axes: Sequence[int]) -> list[int]:
+        every = {**self.source.axes, **self.target.axes}
+        return [every[k].size for k in axes]
+
+    def _number(self, axes: Sequence[int], values: Values) -> int:
+        number: int = linear_index([values[k] for k in axes], self._sizes(axes), 0)
+        return number
+
+    def _coordinate(self, axes: Sequence[int], number: int) -> Values:
+        return dict(zip(axes, delinearize(number, tuple(self._sizes(axes))), strict=True))
+
+    def _rank(self, has: Values, needs: Values) -> int:
+        """Return the number of a part that is needed among those that share something with one."""
+        rank = 0
+        if not self.spread:
+            return 0
+        for a, b in zip(self.source.cuts, self.target.cuts, strict=True):
+            sizes = [level.size for level in b if level.axis is not None]
+            own = [level.block_of(needs[level.axis]) for level in b if level.axis is not None]
+            number, count = linear_index(own, sizes, 0), prod(sizes)
+            if a and b and all(level.axis is not None for level in (*a, *b)):
+                low = sum(level.block_of(has[level.axis or 0]) * level.block for level in a)
+                number = (number - min(low // b[-1].block, count - 1)) % count
+                ratio, rest = divmod(a[-1].block, b[-1].block)
+                count = min(count, max(1, ratio) + 2 * bool(rest and b[-1].block % a[-1].block))
+            rank = rank * count + number
+        return rank
+
+    def receives(self, device: int) -> Iterator[Message]:
+        """Yield the messages that a device needs, each from one sender."""
+        needs, has = self.target.values(device), self.source.values(device)
+        if needs is None:
+            return
+        copies, receivers = prod(self._sizes(self.spread)), prod(self._sizes(self.over))
+        same = {k: needs[k] for k in self.same}
+        for held, combs in self._choices(self.target, self.source, needs):
+            if has is not None and all(has[k] == x for k, x in held.items()):
+                continue
+            number = self._rank(held, needs) * receivers + self._number(self.over, needs)
+            chosen = self._coordinate(self.spread, number % copies)
+            yield _message(self.source.device({**same, **chosen, **held}), device, combs)
+
+    def sends(self, device: int) -> Iterator[Message]:
+        """Yield the messages that a device has to send."""
+        has = self.source.values(device)
+        if has is None:
+            return
+        copies, receivers = prod(self._sizes(self.spread)), prod(self._sizes(self.over))
+        own = self._number(self.spread, has)
+        same = {k: has[k] for k in self.same}
+        for needed, combs in self._choices(self.source, self.target, has, same):
+            first = (own - self._rank(has, needed) * receivers) % copies
+            for number in range(first, receivers, copies):
+                at = {**same, **self._coordinate(self.over, number), **needed}
+                receiver = self.target.device(at)
+                theirs = at if self.is_common else self.source.values(receiver)
+                if theirs is None or any(theirs[k] != has[k] for k in self.source.cut_axes):
+                    yield _message(device, receiver, combs)
+
+    def keeps(self, device: int) -> Message | None:
+        """Return what a device holds before and after, as a message to itself; None if nothing."""
+        has, needs = self.source.values(device), self.target.values(device)
+        if has is None or needs is None:
+            return None
+        ends = zip(known(self.shape), self.source.cuts, self.target.cuts, strict=True)
+        combs = [intersection(part(a, has, n), part(b, needs, n)) for n, a, b in ends]
+        return _message(device, device, combs) if all(combs) else None
+
+    def _choices(
+        self, one: End, other: End, at: Values, fixed: Values | None = None
+    ) -> Iterator[tuple[Values, tuple[tuple[Comb, ...], ...]]]:
+        """Yield the coordinates of the other end that hold some of a part, and what they hold."""
+        found = []
+        for n, cut, cut_there in zip(known(self.shape), one.cuts, other.cuts, strict=True):
+            combs = part(cut, at, n)
+            there = [dict(pairs) for pairs in touched(cut_there, combs)]
+            wanted = (fixed or {}).items()
+            there = [v for v in there if all(v.get(k, x) == x for k, x in wanted)]
+            found.append([(v, intersection(part(cut_there, v, n), combs)) for v in there])
+        for choice in product(*found):
+            merged = {k: x for values, _ in choice for k, x in values.items()}
+            yield merged, tuple(combs for _, combs in choice)
+
+
+def _axes(cut: Sequence[Level]) -> list[int]:
+    return [level.axis for level in cut if level.axis is not None]
+
+
+def _message(sender: int, receiver: int, combs: Sequence[Sequence[Comb]]) -> Message:
+    runs = (sorted((r for comb in each for r in comb.runs()), key=lambda r: r.start)
+            for each in combs)  # fmt: skip
+    return Message(sender, receiver, tuple(map(tuple, runs)))
+
+
+def exchange(source: Sharding, target: Sharding, shape: Sequence[Int]) -> Exchange:
+    """Return the exchange between two shardings, on common axes if both meshes have them."""
+    sizes, ends = tuple(shape), (source, target)
+    strides = sorted({n for each in ends for _, n in _digits(each.mesh).values()}, reverse=True)
+    strides = [*known((source.mesh.count,)), *strides]
+    steps = [*pairwise(strides)]
+    is_common = (
+        source.mesh.ids == target.mesh.ids
+        and source.mesh.count == target.mesh.count
+        and not any(a % b for a, b in steps)
+    )
+    if is_common:
+        names = _common_names(source.mesh, target.mesh, steps)
+        axes = {k: Axis(names[b], ((a // b, b),)) for k, (a, b) in enumerate(steps) if a > b}
+        cuts, cuts_after = (_levels(each, sizes, axes) for each in ends)
+        if cuts is not None and cuts_after is not None:
+            one, other = End(source, axes, cuts), End(target, axes, cuts_after)
+            return Exchange(sizes, one, other, True)
+    one = _own_end(source, sizes, 0)
+    return Exchange(sizes, one, _own_end(target, sizes, len(one.axes)), False)
+
+
+def _digits(mesh: Mesh) -> dict[str, tuple[int, int]]:
+    sizes = known(mesh.sizes)
+    return {name: (sizes[k], prod(sizes[k + 1 :])) for k, name in enumerate(mesh.names)}
+
+
+def shared_names(one: Mesh, other: Mesh) -> list[str]:
+    """Return the names that both meshes have for different axes of devices."""
+    digits, theirs = _digits(one), _digits(other)
+    both = (name for name in digits if max(digits[name][0], theirs.get(name, (1, 1))[0]) > 1)
+    return [name for name in both if name in theirs and digits[name] != theirs[name]]
+
+
+def _common_names(one: Mesh, other: Mesh, steps: Sequence[tuple[int, int]]) -> dict[int, str]:
+    """Return a name of its own for each stride, of a whole axis where a mesh has one.
+
+    If a name means different axes in the two meshes, all names are of the first mesh.
+    """
+    names, others = _names(one, steps), _names(other, steps)
+    if not shared_names(one, other):
+        names |= {b: found for b, found in others.items() if found[1] and not names[b][1]}
+    return {b: name for b, (name, _) in names.items()}
+
+
+def _names(mesh: Mesh, steps: Sequence[tuple[int, int]]) -> dict[int, tuple[str, bool]]:
+    """Return for each stride the axis of the mesh that has it, and whether that is all of it."""
+    found, dot = {}, "."
+    while any(dot in name for name in mesh.names):
+        dot += "."
+    for name, (size, stride) in _digits(mesh).items():
+        inside = [b for a, b in steps if stride <= b < stride * size and a > b]
+        for k, b in enumerate(inside):
+            found[b] = (name, True) if len(inside) == 1 else (f"{name}{dot}{k}", False)
+    return found
+
+
+def _levels(
+    sharding: Sharding, shape: Sequence[Int], axes: Mapping[int, Axis]
+) -> tuple[tuple[Level, ...], ...] | None:
+    """Return the cuts along these axes; None if a rotated cut is along two of them."""
+    strides, cuts = _digits(sharding.mesh), []
+    for dim, n in enumerate(shape):
+        levels, extent = list[Level](), n
+        for digit in sharding.digits(dim, n):
+            own = [strides[name] for name in digit.axes]
+            inside = [
+                k
+                for size, stride in own
+                for k, axis in axes.items()
+                if len(axis.digits) == 1 and stride <= axis.digits[0][1] < stride * size
+            ]
+            if digit.first and len(inside) != 1 and digit.count != 1:
+                inside = [k for k, axis in axes.items() if axis.digits == tuple(own)]
+                if not inside:
+                    return None
+            sizes = [axes[k].size for k in inside]
+            levels += [
+                Level(digit.block * prod(sizes[j + 1 :]), k, axes[k].size, digit.first)
+                for j, k in enumerate(inside)
+            ]
+            if not inside and not is_nonnegative(digit.block - extent):
+                levels.append(Level(digit.block))
+            extent = digit.block
+        while levels and levels[-1].axis is None:  # pieces of a part stay on its device
+            levels.pop()
+        cuts.append(tuple(levels))
+    return tuple(cuts)
+
+
+def _own_end(sharding: Sharding, shape: Sequence[Int], first: int) -> End:
+    """Return a side with axes of its own; those that a rotated cut joins are one."""
+    digits = _digits(sharding.mesh)
+    joined = [x.axes for cut in sharding.cuts for x in cut if x.first and len(x.axes) > 1]
+    groups = [*joined, *((name,) for name in digits if not any(name in g for g in joined))]
+    own = [Axis(", ".join(group), tuple(digits[name] for name in group)) for group in groups]
+    axes = dict(enumerate((axis for axis in own if axis.size > 1), first))
+    cuts = _levels(sharding, shape, axes)
+    assert cuts is not None  # rotated cuts have axes of their own here
+    return End(sharding, axes, cuts)

@@ -1,0 +1,408 @@
+"""Plans that run: each rank packs what it sends, MPI moves it, each rank unpacks what it gets.
+
+Nothing moves before all ranks agree that they can begin. A piece of each message moves at a time,
+so the memory beside both arrays is bounded. After each round all ranks learn whether one failed.
+The source is only read.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from math import prod
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from morello_layouts.core.checks import as_int
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.limits import EXCHANGE_SCRATCH
+from morello_layouts.core.maps import IndexMap
+from morello_layouts.core.recipe import Recipe, known
+from morello_layouts.errors import LayoutError, ShapeError
+from morello_layouts.machines.resharding.combs import Message, Pieces
+from morello_layouts.machines.resharding.exchange import Exchange
+from morello_layouts.machines.resharding.moves import (
+    LocalBuffer,
+    Portion,
+    copied_at_once,
+    copy,
+    local_buffer,
+    place_of,
+)
+from morello_layouts.outputs.kernels.relayout import item_type
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+_INT_END: Final = 2**31  # MPI 3 counts in C's int
+
+# Rounds after which ranks tell each other of failures: a rank that fails goes on until then.
+_UNCHECKED: Final = 8
+
+
+class ExchangeError(LayoutError):
+    """An exchange that failed on some ranks. Every rank raises it, and no source was changed.
+
+    >>> print(ExchangeError({2: "local: expected the shape (4, 8), got (4, 7)"}))
+    the exchange failed on rank 2
+    rank 2: local: expected the shape (4, 8), got (4, 7)
+    no source was changed: mend it there, and call again on every rank
+    """
+
+    def __init__(self, ranks: Mapping[int, str]) -> None:
+        self.ranks = dict(ranks)  #: the reason by the number of each rank that failed.
+        super().__init__(
+            f"the exchange failed on rank{'s' * (len(ranks) > 1)} {', '.join(map(str, ranks))}",
+            "\n".join(f"rank {rank}: {why}" for rank, why in self.ranks.items()),
+            "no source was changed: mend it there, and call again on every rank",
+        )
+
+
+def transfer_of(
+    exchange: Exchange,
+    maps: tuple[IndexMap, IndexMap],
+    comm: MPI.Intracomm,
+    scratch: int = EXCHANGE_SCRATCH,
+) -> Transfer:
+    """Return a rank's part in an exchange between two index maps."""
+    as_int(scratch, "scratch", 1, _INT_END - 1, why="it is bytes of a process beside both arrays")
+    rank, ends = comm.rank, (exchange.source.sharding, exchange.target.sharding)
+    devices = max(known(tuple(each.mesh.devices for each in ends)))
+    if comm.size < devices:
+        raise LayoutError(
+            f"comm: expected {devices} ranks or more, got {comm.size}",
+            "the rank of a process is the number of its device",
+            f"start more processes: mpirun -n {devices} python …",
+        )
+    shape = known(exchange.shape)
+    layouts = [getattr(m.origin and m.origin.layout, "local", None) for m in maps]
+    largest = known(ends[1].local_dims(shape))
+    recipe = layouts[1].recipe(largest) if layouts[1] else Recipe(largest)
+    types = [m.element_type.name for m in maps if m.element_type and m.element_type.name]
+    item = item_type(types[0]) if types else None
+    about = f"{maps[0].source} to {maps[1].source}"
+    transfer = Transfer(
+        comm, None, None, (), (), LocalBuffer(recipe, ()).order, about, scratch, item
+    )
+    try:
+        kept = exchange.keeps(rank)
+        own = [] if kept is None else [kept]
+        return replace(
+            transfer,
+            source=local_buffer(ends[0], shape, layouts[0], rank),
+            target=local_buffer(ends[1], shape, layouts[1], rank),
+            sends=[*own, *exchange.sends(rank)],
+            receives=[*own, *exchange.receives(rank)],
+        )
+    except Exception as error:  # such as a leading dimension too small for this rank's rows
+        return replace(transfer, problem=error)
+
+
+@frozen(slots=False)
+class Transfer:
+    """One rank's part in an exchange, which every rank of the communicator runs."""
+
+    comm: MPI.Intracomm  #: the communicator; the rank is the number of the device.
+    #: this rank's buffers; None if it has none.
+    source: LocalBuffer | None
+    target: LocalBuffer | None
+    sends: Sequence[Message]  #: the messages that this rank sends, one to itself included.
+    receives: Sequence[Message]  #: those that it receives.
+    #: the dimensions as messages have them, the slowest first; the same on all ranks.
+    order: tuple[int, ...]
+    about: str = ""  #: what all ranks must agree on.
+    scratch: int = EXCHANGE_SCRATCH  #: bytes that the exchange may use beside both arrays.
+    item: np.dtype[Any] | None = None  #: the type of an item; None if the arrays say it.
+    problem: Exception | None = None  #: why this rank cannot take part; None if it can.
+
+    def run(self, local: Any = None, out: Any = None, dtype: Any = None) -> NDArray[Any] | None:
+        """Move the array and return this rank's part of the target; None if it has none.
+
+        Args:
+            local: this rank's part of the source: an array of the local shape in the order of the
+                local layout, or the buffer, 1-D. It is only read.
+            out: the array to write to, of the same kinds; by default a new one, with zeros in
+                padding.
+            dtype: the type of an item, if the rank has no part of the source.
+        """
+        with _interrupts_kept() as interrupted:
+            kind, most = self._agreed(local, out, dtype)
+            rounds = _Rounds(self, kind, most)
+            try:
+                self._check(partial(rounds.begin, local, out), interrupted)
+                count = self._most(rounds.count)
+                for k in range(0, count, _UNCHECKED):
+                    these = range(k, min(k + _UNCHECKED, count))
+                    self._check(partial(rounds.go, these), interrupted)
+                return rounds.result
+            finally:
+                rounds.end()
+
+    def _agreed(self, local: Any, out: Any, dtype: Any) -> tuple[np.dtype[Any], int]:
+        """Return the type of an item, and the elements of a piece."""
+        given = (dtype, getattr(local, "dtype", None), getattr(out, "dtype", None), self.item)
+        own = next((x for x in given if x is not None), None)
+        try:
+            name = None if own is None else item_type(own).str
+        except LayoutError as error:
+            name = f"no type: {error.what}"
+        partners = max(len(self.sends), len(self.receives))
+        told = self.comm.allgather((name, f"{self.about}, {self.scratch} bytes", partners))
+        for k, (which, fix) in enumerate(_AGREED):
+            usual = Counter(one[k] for one in told if one[k] is not None).most_common(1)
+            values = {r: one[k] for r, one in enumerate(told) if one[k] not in (None, *dict(usual))}
+            if values:
+                why = f"{which}: expected {usual[0][0]} as on most ranks, got "
+                raise ExchangeError({rank: f"{why}{x}; {fix}" for rank, x in values.items()})
+        names = [one[0] for one in told if one[0] is not None]
+        if not names:
+            none = "no rank has an array or names a dtype: give local where the source has devices"
+            raise ExchangeError(dict.fromkeys(range(len(told)), none))
+        kind = item_type(own if own is not None else names[0])
+        each = self.scratch // (2 * max(1, *(one[2] for one in told)) * kind.itemsize)
+        return kind, max(1, each)
+
+    def _check(self, work: Callable[[], object], interrupted: Sequence[int]) -> None:
+        """Do this rank's work, and raise on every rank if some rank could not."""
+        failure: BaseException | None = None
+        try:
+            work()
+            if interrupted:
+                failure = KeyboardInterrupt()
+        except BaseException as error:  # every rank must learn of it
+            failure = error
+        if not self._most(int(failure is not None)):
+            return
+        why = None if failure is None else _reason(failure)
+        told = self.comm.allgather(why)
+        if failure is not None and not isinstance(failure, Exception):
+            raise failure
+        raise ExchangeError({r: x for r, x in enumerate(told) if x is not None}) from failure
+
+    def _most(self, number: int) -> int:
+        """Return the largest number that a rank gives."""
+        from mpi4py import MPI
+
+        found = np.array([number])
+        self.comm.Allreduce(MPI.IN_PLACE, found, op=MPI.MAX)
+        return int(found[0])
+
+
+def _reason(failure: BaseException) -> str:
+    if isinstance(failure, KeyboardInterrupt):
+        return "interrupted"
+    return failure.what if isinstance(failure, LayoutError) else repr(failure)
+
+
+@contextmanager
+def _interrupts_kept() -> Iterator[Sequence[int]]:
+    """Keep interrupts for the end: one rank that leaves would let the others wait for ever."""
+    kept = list[int]()
+    try:
+        before = signal.signal(signal.SIGINT, lambda number, _: kept.append(number))
+    except ValueError:  # another thread than the main one, which Python does not interrupt
+        yield kept
+        return
+    try:
+        yield kept
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+_AGREED: Final = (
+    ("the type of items", "give arrays of one type"),
+    ("the plan and its scratch", "make the same plan on every rank"),
+)
+
+
+class _Rounds:
+    """The pieces of a rank's messages, round by round."""
+
+    def __init__(self, plan: Transfer, kind: np.dtype[Any], most: int) -> None:
+        self.plan, self.kind, self.rank = plan, kind, plan.comm.rank
+        self.sends = {x.receiver: Pieces(x, plan.order, most) for x in plan.sends}
+        self.receives = {x.sender: Pieces(x, plan.order, most) for x in plan.receives}
+        self.count = max(map(len, (*self.sends.values(), *self.receives.values())), default=0)
+        self.result: NDArray[Any] | None = None
+        self.sides: tuple[_Side, ...] = ()
+
+    def begin(self, local: Any, out: Any) -> None:
+        """Check and open both buffers; nothing moves yet."""
+        if self.plan.problem is not None:
+            raise self.plan.problem
+        plan, size = self.plan, self.plan.comm.size
+        if plan.item is not None and plan.item.itemsize != self.kind.itemsize:
+            raise LayoutError(f"local: expected items of {plan.item}, got items of {self.kind}")
+        source = _buffer(plan.source, local, self.kind, "local")
+        if out is None and plan.target is not None:
+            out = _made(plan.target, self.kind)
+        target = _buffer(plan.target, out, self.kind, "out")
+        if np.may_share_memory(target, source) or not target.flags.writeable:
+            raise LayoutError("out: expected a writable array that shares no memory with local")
+        self.result = out
+        self.sides = (
+            _Side(plan.source, plan.order, source, self.sends, size),
+            _Side(plan.target, plan.order, target, self.receives, size),
+        )
+
+    def end(self) -> None:
+        """Keep the scratch for the next exchange of this process."""
+        _SPARE.clear()
+        _SPARE.extend(side.bytes for side in self.sides)
+
+    def go(self, rounds: Iterable[int]) -> None:
+        """Move some pieces of each message; every rank calls MPI, whatever fails before."""
+        sent, received = self.sides
+        failures = list[BaseException | None]()
+        kind = _mpi_type(self.kind.itemsize)
+        for k in rounds:
+            failures += [_failure(side.begin, k, self.rank) for side in (sent, received)]
+            failures.append(_failure(sent.copy, into=False))
+            failures.append(
+                _failure(self.plan.comm.Alltoallv, [*sent.spec, kind], [*received.spec, kind])
+            )
+            failures += [_failure(keep, sent, received), _failure(received.copy, into=True)]
+        kind.Free()
+        for failure in failures:
+            if failure is not None:
+                raise failure
+
+
+class _Side:
+    """One buffer of a rank: where the pieces of a round are in it, or in the scratch beside it.
+
+    If all pieces of a round are contiguous in the buffer, MPI works on the buffer itself.
+    """
+
+    def __init__(
+        self,
+        buffer: LocalBuffer | None,
+        order: Sequence[int],
+        items: NDArray[Any],
+        messages: Mapping[int, Pieces],
+        size: int,
+    ) -> None:
+        self.buffer, self.order, self.items, self.messages = buffer, order, items, messages
+        most = sum(min(x.most, x.message.size) for x in messages.values())
+        self.bytes = _spare(most * items.itemsize)
+        self.scratch = self.bytes[: most * items.itemsize].view(items.dtype)
+        self.counts, self.starts = np.zeros(size, np.int32), np.zeros(size, np.int32)
+        self.memory, self.portions = self.scratch, dict[int, Portion]()
+        self.kept: Portion = ()
+
+    @property
+    def spec(self) -> list[NDArray[Any]]:
+        """What Alltoallv takes of this side, but the type."""
+        return [self.memory.view(np.uint8), self.counts, self.starts]
+
+    def begin(self, k: int, own: int) -> None:
+        """Say where piece k of each message is, and of that which stays on the rank."""
+        self.counts[:], self.starts[:], self.memory = 0, 0, self.scratch
+        pieces = {rank: x[k] for rank, x in self.messages.items() if k < len(x)}
+        for rank, runs in pieces.items():
+            self.counts[rank] = 0 if rank == own else prod(sum(run.size for run in x) for x in runs)
+        self.starts[1:] = np.cumsum(self.counts)[:-1]
+        self.portions, self.kept = {}, ()
+        if self.buffer is not None:
+            places = {k: self.buffer.portion(runs, self.order) for k, runs in pieces.items()}
+            self.kept, self.portions = places.pop(own, ()), places
+        starts = {rank: place_of(portion) for rank, portion in self.portions.items()}
+        direct = {k: at for k, at in starts.items() if at is not None and at < _INT_END}
+        if direct and len(direct) == len(starts):
+            self.memory = self.items
+            for rank, at in direct.items():
+                self.starts[rank] = at
+
+    def copy(self, *, into: bool) -> None:
+        """Copy the pieces between buffer and scratch, unless MPI works on the buffer itself."""
+        if self.memory is self.scratch:
+            for rank, portion in self.portions.items():
+                copy(portion, self.items, self.scratch[self.starts[rank] :], into=into)
+
+
+# The scratch of the last exchange: new memory costs as much time as to fill it.
+_SPARE: Final[list[NDArray[np.uint8]]] = []
+
+
+def _spare(size: int) -> NDArray[np.uint8]:
+    """Return scratch of a size or more, from the last exchange if it fits."""
+    fits = (k for k, x in enumerate(_SPARE) if size <= x.size <= 2 * size)
+    found = next(fits, None)
+    return np.empty(size, np.uint8) if found is None else _SPARE.pop(found)
+
+
+def keep(sent: _Side, received: _Side) -> None:
+    """Move the piece that stays on the rank."""
+    here, there = place_of(sent.kept), place_of(received.kept)
+    if there is not None:
+        copy(sent.kept, sent.items, received.items[there:], into=False)
+    elif here is not None:
+        copy(received.kept, received.items, sent.items[here:], into=True)
+    elif not copied_at_once(sent.kept, sent.items, received.kept, received.items):
+        copy(sent.kept, sent.items, sent.scratch, into=False)
+        copy(received.kept, received.items, sent.scratch, into=True)
+
+
+def _failure(work: Callable[..., object], *given: Any, **named: Any) -> BaseException | None:
+    """Do a part of a round; return what it raised, as every rank must go on to the next part."""
+    try:
+        work(*given, **named)
+    except BaseException as error:
+        return error
+    return None
+
+
+def _mpi_type(itemsize: int) -> Any:
+    from mpi4py import MPI
+
+    return MPI.BYTE.Create_contiguous(itemsize).Commit()
+
+
+def _buffer(buffer: LocalBuffer | None, given: Any, kind: np.dtype[Any], name: str) -> NDArray[Any]:
+    """Return the items of a local array in memory order, as integers of their size."""
+    if buffer is None:
+        if given is not None and np.size(given):
+            raise ShapeError(f"{name}: expected None, as the device has no part, got an array")
+        return np.empty(0, kind)
+    shape, (size,) = known(buffer.recipe.shape), known((buffer.recipe.size,))
+    if not isinstance(given, np.ndarray):
+        raise LayoutError(f"{name}: expected a NumPy array, got {type(given).__name__}")
+    items = given if given.shape == (size,) and given.flags.c_contiguous else None
+    strides = strides_of(buffer)
+    if items is None and given.shape == shape and strides is not None:
+        steps = zip(shape, given.strides, strides, strict=True)
+        if size == 0 or all(n == 1 or step == kind.itemsize * s for n, step, s in steps):
+            items = given.ravel(order="K")
+    if items is None:
+        local = "" if strides is None else f"{shape} with strides of {strides} items, or "
+        raise ShapeError(
+            f"{name}: expected the shape {local}({size},), got {given.shape} with strides of "
+            f"{given.strides} bytes"
+        )
+    return items.view(f"u{kind.itemsize}") if kind.itemsize in (1, 2, 4, 8) else items
+
+
+def strides_of(buffer: LocalBuffer) -> tuple[int, ...] | None:
+    """Return the strides of a local array in items; None if the buffer is not such an array."""
+    recipe = buffer.recipe
+    if buffer.chains is None or recipe.size != prod(known(recipe.shape)):
+        return None
+    chains = buffer.chains[: len(recipe.shape)]
+    if any(len(chain) > 1 for chain in chains):
+        return None
+    return tuple(known((chain[0].stride,))[0] if chain else 0 for chain in chains)
+
+
+def _made(buffer: LocalBuffer, kind: np.dtype[Any]) -> NDArray[Any]:
+    """Return a new local array, or a new buffer; padding is zero."""
+    (size,), shape = known((buffer.recipe.size,)), known(buffer.recipe.shape)
+    if strides_of(buffer) is None:
+        return np.zeros(size, kind)
+    order = buffer.order
+    return np.zeros([shape[dim] for dim in order], kind).transpose(np.argsort(order))

@@ -1,0 +1,507 @@
+"""Plans: what must move between two shardings of one array, who sends it, and why no less does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from functools import cached_property
+from itertools import islice
+from math import lcm, prod
+from typing import Any, ClassVar
+
+from morello_layouts.core.checks import as_int
+from morello_layouts.core.description import amount, count
+from morello_layouts.core.expr.conversions import size_to_sympy
+from morello_layouts.core.expr.sizes import Int, SizeExpr, ceil_quotient, is_nonnegative
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.layout import ElementType
+from morello_layouts.core.lazy import importing
+from morello_layouts.core.limits import EXCHANGE_SCRATCH, RESHARD_ROWS
+from morello_layouts.core.maps import IndexMap
+from morello_layouts.core.plain import Displayed
+from morello_layouts.core.recipe import known
+from morello_layouts.errors import LayoutError, UnsupportedError
+from morello_layouts.machines.resharding.combs import Message
+from morello_layouts.machines.resharding.counts import Formulas, Traffic, traffic
+from morello_layouts.machines.resharding.exchange import End, Exchange, exchange
+from morello_layouts.machines.resharding.steps import Kind, Step, jax_code, kind_of, steps_of
+from morello_layouts.notations.sharding import Sharding
+from morello_layouts.proof.verdict import ALL_SIZES, Proof
+
+
+@frozen
+class Totals(Displayed):
+    """What an exchange moves, in elements: ints, or SymPy expressions of symbolic sizes."""
+
+    json_keys: ClassVar = ("held", "needed", "kept", "moved", "condition")
+
+    held: Any  #: the elements on all devices before, copies counted.
+    needed: Any  #: those on all devices afterwards.
+    kept: Any  #: those that a device has before and afterwards.
+    moved: Any  #: ``needed - kept``.
+    #: what symbolic sizes must be, such as ``8 | M``; empty if nothing is left.
+    condition: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.moved} of {self.needed}{self.condition and f' if {self.condition}'}"
+
+
+@frozen(slots=False)
+class Plan(Displayed):
+    """A plan that brings an array from one sharding to another.
+
+    Each device receives each element that it needs and lacks once, from one device. Nothing is as
+    large as the array or as the number of pairs of devices: messages are computed when they are
+    asked for.
+
+    >>> from morello_layouts import reshard
+    >>> array = "f32[16,16], mesh={'x': 2, 'y': 4}, spec="
+    >>> plan = reshard(array + "P('x', 'y')", array + "P(('x', 'y'), None)")
+    >>> print(plan)
+    all-to-all over y: f32[16,16] on 8 devices
+      before  x = d0//8, y = d1//4
+      after   x' = d0//8, y' = (d0//2)%4
+      message from (x, y) to (x', y'):
+        d0 in [max(8*x, 8*x' + 2*y'), min(8*x + 8, 8*x' + 2*y' + 2))
+        d1 in [4*y, 4*y + 4)
+      768 of 1,024 bytes move; a device receives up to 96
+      minimal: each device receives what it lacks, once. Decided by arithmetic.
+    >>> [(message.sender, message.shape) for message in plan.receives(5)]
+    [(4, (2, 4)), (6, (2, 4)), (7, (2, 4))]
+    """
+
+    source: IndexMap  #: the sharding before, as an index map to ``device`` and ``offset``.
+    target: IndexMap  #: the sharding afterwards.
+    exchange: Exchange  #: who sends what to whom.
+
+    json_keys: ClassVar = (
+        *("kind", "axes", "verdict", "source=before", "target=after", "shape", "devices"),
+        *("element_bits", "totals", "moved_bytes", "most_received_bytes", "minimal", "formulas"),
+        "steps",
+    )
+
+    def __hash__(self) -> int:
+        return hash((self.source, self.target))
+
+    @property
+    def before(self) -> str:
+        """The sharding before, as text."""
+        return self.source.source
+
+    @property
+    def after(self) -> str:
+        """The sharding afterwards, as text."""
+        return self.target.source
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """The sizes of the array; a symbolic one is a SymPy expression."""
+        return self.source.shape
+
+    @property
+    def devices(self) -> int:
+        """The number of devices, of both sides together."""
+        return max(known(tuple(end.sharding.mesh.devices for end in self.exchange.ends)))
+
+    @property
+    def element_type(self) -> ElementType | None:
+        """The type of the elements, if a side names it."""
+        return self.source.element_type or self.target.element_type
+
+    @property
+    def element_bits(self) -> int:
+        """Bits of an element: 8 if no side names a type, so that bytes are elements."""
+        return self.element_type.bits if self.element_type else 8
+
+    @cached_property
+    def _kind(self) -> Kind:
+        found = kind_of(self.exchange)
+        if isinstance(self.totals, Totals) and self.totals.moved == 0 and not self.totals.condition:
+            is_slice = self.totals.held != self.totals.kept
+            found = Kind("slice", found.axes) if is_slice else Kind("nothing")
+        if found.name == "nothing" and not self._is_same_place:
+            return Kind("local relayout")
+        return found
+
+    @property
+    def kind(self) -> str:
+        """What devices do: the name of a collective, or ``nothing``, or ``general``."""
+        return self._kind.name
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The mesh axes along which senders and receivers differ."""
+        return self._kind.axes
+
+    @cached_property
+    def _is_same_place(self) -> bool:
+        """Whether each element is at the same offset of the same device."""
+        if self.source.recipe == self.target.recipe:
+            return True
+        with importing:
+            from morello_layouts.proof import are_equivalent
+
+        return are_equivalent(self.source, self.target).holds is True
+
+    @cached_property
+    def formulas(self) -> Formulas:
+        """Who holds an element, who needs it, and what a message has, as formulas."""
+        return Formulas(self.exchange)
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """Collectives over single axes that do the same one after the other, as compilers do.
+
+        Empty if parts are uneven or repeat, or meshes differ.
+        """
+        return steps_of(self.exchange)
+
+    @cached_property
+    def traffic(self) -> Traffic:
+        """What each device holds, needs and keeps, counted for all at once.
+
+        Raises:
+            UnsupportedError: if sizes are symbolic, or there are too many devices.
+        """
+        return traffic(self.exchange)
+
+    @cached_property
+    def totals(self) -> Totals | None:
+        """What moves; None if it cannot be counted, and ``uncounted`` says why."""
+        try:
+            if not self.source.recipe.names:
+                found = self.traffic
+                held, needed, kept = (int(x.sum()) for x in (found.held, found.needed, found.kept))
+                return Totals(held, needed, kept, found.moved)
+        except UnsupportedError:
+            return None
+        return _symbolic_totals(self)
+
+    @property
+    def uncounted(self) -> str:
+        """Why nothing was counted; empty if it was."""
+        if self.totals is not None:
+            return ""
+        if self.source.recipe.names:
+            return "for symbolic sizes, bytes are counted of parts that are all equal"
+        try:
+            return str(self.traffic) and ""
+        except UnsupportedError as error:
+            return error.what
+
+    @property
+    def moved_bytes(self) -> Any:
+        """The bytes that move in all; None if they were not counted."""
+        return None if self.totals is None else self._bytes(self.totals.moved)
+
+    @property
+    def most_received_bytes(self) -> int | None:
+        """The most bytes that one device receives; None if that was not counted."""
+        if self.totals is None or self.source.recipe.names:
+            return None
+        return int(self._bytes(int(self.traffic.received.max(initial=0))))
+
+    def _bytes(self, elements: Any) -> Any:
+        if isinstance(elements, int):
+            return -(-elements * self.element_bits // 8)
+        return elements * self.element_bits / 8
+
+    def at(self, /, **sizes: int) -> Plan:
+        """Return the plan with numbers in place of symbolic sizes.
+
+        Raises:
+            ShapeError: if a size is missing or unknown.
+        """
+        return plan_of(self.source.at(**sizes), self.target.at(**sizes))
+
+    def sends(self, device: int) -> Iterator[Message]:
+        """Yield the messages that a device sends, none of them empty.
+
+        Raises:
+            LayoutError: if there is no such device.
+            UnsupportedError: if sizes are symbolic.
+        """
+        return self.exchange.sends(self._device(device))
+
+    def receives(self, device: int) -> Iterator[Message]:
+        """Yield the messages that a device receives, none of them empty."""
+        return self.exchange.receives(self._device(device))
+
+    def keeps(self, device: int) -> Message | None:
+        """Return what a device has before and afterwards, as a message to itself; None if nothing.
+
+        Its place in the buffer may differ.
+        """
+        return self.exchange.keeps(self._device(device))
+
+    def run(
+        self,
+        comm: Any,
+        local: Any = None,
+        *,
+        out: Any = None,
+        dtype: Any = None,
+        scratch: int = EXCHANGE_SCRATCH,
+    ) -> Any:
+        """Move an array over MPI; every rank of a communicator calls it.
+
+        The number of a device is its rank. A piece of each message is packed, sent by ``Alltoallv``
+        and unpacked at a time; a piece that is contiguous is sent from the array itself.
+
+        Args:
+            comm: a communicator of mpi4py, with a rank for each device; more may take part.
+            local: this rank's part: an array of the local shape if the local layout is row-major
+                or column-major, or the buffer, 1-D; None without a part. It is only read.
+            out: the array to write to, by default a new one. Padding in it is left as it is.
+            dtype: the type of an item, if neither text nor arrays say it.
+            scratch: bytes of a process that may be used beside both arrays; the same on all ranks.
+
+        Returns:
+            This rank's part of the array in its new sharding, with zeros in padding; None if it has
+            none.
+
+        Raises:
+            ExchangeError: of ``morello_layouts.machines.resharding.mpi``, on every rank, with the
+                ranks that failed and why, before anything moves or on the way. No source was
+                changed.
+            LayoutError: if there are fewer ranks than devices.
+        """
+        with importing:
+            from morello_layouts.machines.resharding.mpi import transfer_of
+
+        maps = self.source, self.target
+        return transfer_of(self.exchange, maps, comm, scratch).run(local, out, dtype)
+
+    def jax(self, *, name: str = "reshard", collectives: bool = True) -> str:
+        """Return the plan as a file of Python with JAX.
+
+        Args:
+            name: the name of its function from the array to itself in the new sharding.
+            collectives: whether each step is written out with ``shard_map``; else ``jit`` is told
+                the new sharding, and XLA chooses. Between different meshes it is ``device_put``.
+
+        Raises:
+            UnsupportedError: if parts are not equal blocks, which JAX cannot say.
+
+        >>> from morello_layouts import reshard
+        >>> array = "f32[16,16], mesh={'x': 4}, spec="
+        >>> plan = reshard(array + "P('x', None)", array + "P(None, 'x')")
+        >>> print(plan.jax().splitlines()[-2].strip())
+        a = jax.lax.all_to_all(a, ('x',), split_axis=1, concat_axis=0, tiled=True)
+        """
+        head = self.exchange, self.steps, self.verdict
+        return jax_code(*head, name=name, collectives=collectives)
+
+    def _device(self, device: int) -> int:
+        fix = f"give a device from 0 to {self.devices - 1}"
+        return as_int(device, "device", 0, self.devices - 1, fix=fix)
+
+    def table(self, most: int = RESHARD_ROWS) -> tuple[Message, ...]:
+        """Return all messages, by receiver, up to so many of them.
+
+        Raises:
+            UnsupportedError: if there are more.
+        """
+        every = (m for device in range(self.devices) for m in self.receives(device))
+        found = tuple(islice(every, most + 1))
+        if len(found) > most:
+            raise UnsupportedError(
+                f"more than {amount(most)} messages",
+                "a table has a row for each pair of devices that exchange something",
+                "ask for the messages of one device with sends and receives, or give most=",
+            )
+        return found
+
+    @cached_property
+    def minimal(self) -> Proof:
+        """The verdict that no plan moves fewer elements if each comes from one owner."""
+        return _minimal(self)
+
+    @property
+    def verdict(self) -> str:
+        """The kind, and over which axes."""
+        over = f" over {', '.join(self.axes)}" if self.axes else ""
+        words = {"nothing": "nothing moves", "slice": f"slice{over}: nothing moves"}
+        return words.get(self.kind, f"{self.kind}{over}")
+
+    def __str__(self) -> str:
+        sizes = ",".join(map(str, self.exchange.shape))
+        array = f"{self.element_type or 'array of bytes '}[{sizes}]"
+        lines = [f"{self.verdict}: {array} {self._on_devices}"]
+        lines += [
+            f"before  {_owners(self.exchange.source, self.formulas.holds)}",
+            f"after   {_owners(self.exchange.target, self.formulas.needs)}",
+        ]
+        if self.exchange.renamed:
+            lines.append(self.exchange.renamed)
+        if self.totals is None or self.totals.moved != 0:
+            sender, receiver = map(_coordinate, self.exchange.ends, ("", "'"))
+            lines.append(f"message from {sender} to {receiver}:")
+            lines += [f"  {each}" for each in self.formulas.message]
+        lines += [*self._bytes_in_words(), *self._steps_in_words(), str(self.minimal)]
+        return "\n  ".join(lines)
+
+    @property
+    def _on_devices(self) -> str:
+        before, after = known(tuple(end.sharding.mesh.count for end in self.exchange.ends))
+        if before == after:
+            return f"on {count(self.devices, 'device')}"
+        return f"from {before:,} to {count(after, 'device')}"
+
+    def _bytes_in_words(self) -> Iterator[str]:
+        if self.totals is None:
+            yield f"bytes: not counted: {self.uncounted}"
+        elif self.totals.moved == 0:
+            yield f"0 of {_shown(self._bytes(self.totals.needed))} bytes move"
+        else:
+            moved, needed = (
+                _shown(self._bytes(n)) for n in (self.totals.moved, self.totals.needed)
+            )
+            most = self.most_received_bytes
+            each = "" if most is None else f"; a device receives up to {amount(most)}"
+            condition = self.totals.condition and f" if {self.totals.condition}"
+            yield f"{moved} of {needed} bytes move{condition}{each}"
+
+    def _steps_in_words(self) -> Iterator[str]:
+        if len(self.steps) > 1:
+            condition = self.totals.condition if self.totals else ""
+            yield f"in steps over single axes{condition and f' if {condition}'}:"
+            yield from (f"  {step}" for step in self.steps)
+
+
+def _shown(number: Any) -> str:
+    return amount(number) if isinstance(number, int) else str(number)
+
+
+def _owners(end: End, owners: Sequence[object]) -> str:
+    alone = "each device" if end.axes else f"device {end.device({})}"
+    return ", ".join(map(str, owners)) or f"{alone} has all"
+
+
+def _coordinate(end: End, prime: str) -> str:
+    names = [axis.name + prime for axis in end.axes.values()]
+    return f"({', '.join(names)})" if names else f"device {end.device({})}"
+
+
+def plan_of(source: IndexMap, target: IndexMap) -> Plan:
+    """Return the plan between two shardings of one array."""
+    shape = source.recipe.shape
+    before, after = (sharding_of(m) for m in (source, target))
+    for sharding in (before, after):
+        if any(isinstance(size, SizeExpr) for size in sharding.mesh.sizes):
+            raise UnsupportedError(
+                f"{sharding.mesh}: expected numbers of devices, got symbolic ones",
+                "a plan is for devices that have numbers; sizes of the array may be symbolic",
+                "write the sizes of the mesh as numbers",
+            )
+    if before.mesh.names == ("all",):
+        before = _replicated(before, after)
+    if after.mesh.names == ("all",):
+        after = _replicated(after, before)
+    return Plan(source, target, exchange(before, after, shape))
+
+
+def _replicated(sharding: Sharding, other: Sharding) -> Sharding:
+    """Return "replicated", which says nothing of devices, on the devices of the other side."""
+    if sharding.mesh.count not in (1, other.mesh.count):
+        return sharding
+    return Sharding(other.mesh, tuple(() for _ in sharding.cuts), sharding.local_rule)
+
+
+def sharding_of(m: IndexMap) -> Sharding:
+    """Return the sharding that an index map was made from."""
+    layout = m.origin.layout if m.origin else None
+    placement = getattr(layout, "placement", None)
+    if placement is None:
+        raise LayoutError(
+            f"{m.source or m}: expected a sharding, got a layout in one memory",
+            "a plan is between devices that hold parts of an array",
+            f"write how it lies on devices, as in {m.source}, sharding={{devices=[8,1]<=[8]}}",
+        )
+    found: Sharding = placement.sharding(len(m.recipe.shape))
+    return found
+
+
+def _minimal(plan: Plan) -> Proof:
+    """Prove that parts do not overlap and leave nothing out, and that counts say the same."""
+    for end, when in zip(plan.exchange.ends, ("before", "after"), strict=True):
+        for dim, n in enumerate(plan.exchange.shape):
+            if not _covers(end, dim, n):
+                reason = f"nothing shows that the parts {when} have all of dimension {dim}"
+                return Proof("minimal", None, reason, "")
+    totals = plan.totals
+    if isinstance(totals, Totals) and isinstance(totals.moved, int):
+        size = prod(plan.source.recipe.shape)
+        wanted = [end.sharding.replicas * size for end in plan.exchange.ends]
+        if [totals.held, totals.needed] != wanted:
+            reason = f"devices hold {totals.held} and {totals.needed} elements, not {wanted}"
+            return Proof("minimal", False, reason, "counting")
+    condition = ALL_SIZES if plan.source.recipe.names else None
+    words = "each device receives what it lacks, once"
+    return Proof("minimal", True, words, "arithmetic", condition=condition)
+
+
+def _covers(end: End, dim: int, n: Int) -> bool:
+    """Whether the blocks of a cut are as many as its axes have values, so each index has one."""
+    for digit in end.sharding.digits(dim, n):
+        is_ceil = digit.count == 0 or digit.block == ceil_quotient(n, digit.count)
+        if digit.axes and not (is_ceil or is_nonnegative(digit.block * digit.count - n)):
+            return False
+        n = digit.block
+    return True
+
+
+def _symbolic_totals(plan: Plan) -> Totals | None:
+    """Return totals for sizes that all parts divide, where they are proportional to the sizes.
+
+    They are counted at the smallest such sizes, and at twice these.
+    """
+    sizes, factor, conditions = list[int](), Fraction(1), list[str]()
+    for dim, n in enumerate(plan.exchange.shape):
+        least = n if isinstance(n, int) else _divisor(plan, dim, n)
+        if least is None:
+            return None
+        sizes.append(least)
+        if isinstance(n, SizeExpr):
+            factor /= least
+            conditions += [f"{least} | {n}"] if n % least != 0 else []
+    pairs = list(zip(sizes, plan.exchange.shape, strict=True))
+    doubled = [k if isinstance(n, int) else 2 * k for k, n in pairs]
+    found = [_counts(plan, each) for each in (sizes, doubled)]
+    symbolic = [n for n in plan.exchange.shape if isinstance(n, SizeExpr)]
+    if [2 ** len(symbolic) * x for x in found[0]] != found[1]:
+        return None
+    size = size_to_sympy(prod(symbolic, start=1), plan.source.size_symbols)
+    held, needed, kept = (_times(x * factor, size) for x in found[0])
+    return Totals(held, needed, kept, needed - kept, " and ".join(dict.fromkeys(conditions)))
+
+
+def _times(factor: Fraction, size: Any) -> Any:
+    from sympy import Rational
+
+    return Rational(factor.numerator, factor.denominator) * size
+
+
+def _divisor(plan: Plan, dim: int, n: Int) -> int | None:
+    """Return a number that makes all parts equal if it divides the size; None if none does."""
+    counts, periods = [1], [1]
+    for end in plan.exchange.ends:
+        parts = 1
+        levels = zip(end.sharding.cuts[dim], end.sharding.digits(dim, n), strict=True)
+        for k, (level, digit) in enumerate(levels):
+            if level.block is None:
+                parts *= digit.count  # type: ignore[assignment]
+            elif k == 0 and level.axes:
+                return None
+            else:
+                periods.append(level.block)  # type: ignore[arg-type]
+        counts.append(parts)
+    if not all(isinstance(x, int) for x in (*counts, *periods)):
+        return None
+    return lcm(*counts) * lcm(*periods)
+
+
+def _counts(plan: Plan, shape: Sequence[int]) -> list[int]:
+    before, after = (end.sharding for end in plan.exchange.ends)
+    found = traffic(exchange(before, after, shape))
+    return [int(x.sum()) for x in (found.held, found.needed, found.kept)]

@@ -1,0 +1,353 @@
+"""The layouts of TPU generations: the formats that XLA names, and the compiler's defaults.
+
+The rule of the defaults is not documented: it follows the layouts that the compiler printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import permutations
+from math import prod
+from typing import Final, NamedTuple
+
+from morello_layouts.core.checks import as_tuple
+from morello_layouts.core.expr.sizes import round_up
+from morello_layouts.core.fields import frozen
+from morello_layouts.errors import LayoutError, UnsupportedError
+from morello_layouts.notations.xla import XlaLayout, XlaShape, bits_of
+from morello_layouts.notations.xla.words import FORMATS, Format
+
+GENERATIONS: Final = ("v2", "v3", "v4", "v5e", "v5p", "v6e", "tpu7x")
+"""The known generations of TPUs, oldest first."""
+
+LANES: Final = 128
+"""Columns of a vector register: the minor dimension lies along them."""
+
+SUBLANES: Final = 8
+"""Rows of a vector register, each of one 32-bit word in every lane."""
+
+WORD: Final = 32
+"""Bits of one lane in one sublane."""
+
+_OLD: Final = ("v2", "v3")
+
+# Other names of the generations.
+_ALIASES: Final = {"v5e": " (v5litepod)", "v6e": " (Trillium)", "tpu7x": " (Ironwood)"}
+
+# Bits that a value needs; on v2 and v3 those of less than a byte take a whole one.
+_NARROW: Final = {"s2": 2, "u2": 2, "s4": 4, "u4": 4, "f4e2m1fn": 4}
+
+TYPES: Final = (
+    "pred",
+    *("s2", "u2", "s4", "u4", "f4e2m1fn"),
+    *("s8", "u8", "f8e3m4", "f8e4m3", "f8e4m3b11fnuz", "f8e4m3fn", "f8e4m3fnuz"),
+    *("f8e5m2", "f8e5m2fnuz", "f8e8m0fnu"),
+    *("s16", "u16", "f16", "bf16"),
+    *("s32", "u32", "f32"),
+    *("s64", "u64", "f64", "c64", "c128"),
+)
+"""The element types whose layouts were measured."""
+
+
+@frozen
+class Packing:
+    """How a generation stores one element type."""
+
+    bits: int  #: bits that a value needs, such as 4 of s4.
+    stored: int  #: bits that it takes in memory: on v2 and v3 a byte at least.
+    is_old: bool  #: whether the generation is v2 or v3.
+
+    @property
+    def per_word(self) -> int:
+        """Elements in a 32-bit word; 1 for wider types, which use the tiles of 32-bit ones."""
+        return max(1, WORD // self.stored)
+
+    @property
+    def element_size_in_bits(self) -> int:
+        """The layout's ``E(bits)``; 0 without one."""
+        return self.stored if self.stored < 8 else 0
+
+    @property
+    def least_rows(self) -> int:
+        """Rows of the smallest tile."""
+        if not self.is_old:
+            return self.per_word
+        return {2: 16, 4: 8, 8: 8, 16: 4}.get(self.bits, 2)
+
+    @property
+    def register_rows(self) -> int:
+        """Rows that fill the sublanes of a vector register."""
+        return SUBLANES * self.per_word
+
+
+def sizes_of(element_type: str, shape: Sequence[int]) -> tuple[int, ...]:
+    """Return the sizes of an array."""
+    dims = as_tuple(shape, "shape", "give a tuple of sizes, such as (3, 5)", ("shape",))
+    return XlaShape(element_type, dims).shape
+
+
+def packing(element_type: str, generation: str) -> Packing:
+    """Return how a generation stores an element type.
+
+    >>> packing("s4", "v5e").per_word, packing("s4", "v3").per_word
+    (8, 4)
+    """
+    if not isinstance(generation, str) or generation not in GENERATIONS:
+        raise LayoutError(
+            f"{generation!r} is not a known generation of TPUs",
+            "tiles and packing differ from one to the next",
+            f"give one of {', '.join(g + _ALIASES.get(g, '') for g in GENERATIONS)}",
+        )
+    own = bits_of(element_type)
+    if element_type not in TYPES:
+        raise UnsupportedError(
+            f"the default layout of {element_type} was not measured",
+            "its elements may be packed in another way than those of other types",
+            f"give one of {', '.join(TYPES)}",
+        )
+    bits = _NARROW.get(element_type, own)
+    is_old = generation in _OLD
+    return Packing(bits, max(bits, 8) if is_old else bits, is_old)
+
+
+COMPACT: Final = "compact second minor"
+
+# The second-minor sizes for which the document has a smaller tile, and the rows of that tile.
+_COMPACT_ROWS: Final = {1: 2, 2: 2, 3: 4, 4: 4, 5: 6, 6: 6, 9: 6, 10: 6, 11: 6, 12: 6}
+
+
+def format_layout(
+    name: str, element_type: str, shape: Sequence[int], minor_to_major: Sequence[int] | None = None
+) -> XlaShape:
+    """Return an array in one of the document's formats, by default in row-major order.
+
+    The format ``compact second minor`` takes the tile by the second-minor size: 2x128 for 1 and 2,
+    4x128 for 3 and 4, 6x128 for 5, 6 and 9 to 12 as the document proposes, 8x128 for others.
+
+    Raises:
+        LayoutError: if the format, the type, a size or the order is unknown.
+        UnsupportedError: if the format is for types of another width.
+
+    >>> print(format_layout("16 bit", "bf16", (10, 200)))
+    bf16[10,200]{1,0:T(8,128)(2,1)}
+    >>> print(format_layout("compact second minor", "f32", (16, 3, 128)))
+    f32[16,3,128]{2,1,0:T(4,128)}
+    """
+    sizes = sizes_of(element_type, shape)
+    layout = XlaLayout.descending(len(sizes))
+    if minor_to_major is not None:
+        layout = XlaLayout(minor_to_major)  # type: ignore[arg-type]
+    chosen = _compact(layout, sizes) if name == COMPACT else FORMATS.get(str(name))
+    if chosen is None:
+        raise LayoutError(
+            f"{name!r} is not a format of XLA's document",
+            "the document names tile formats of TPUs",
+            f"give one of {', '.join([*FORMATS, COMPACT])}",
+        )
+    bits = bits_of(element_type)
+    only_pred = chosen.element_size_in_bits == 1
+    if chosen.bits not in (None, bits) or (only_pred and element_type != "pred"):
+        kind = "pred" if only_pred else f"elements of {chosen.bits} bits"
+        raise UnsupportedError(
+            f"the format {chosen.name!r} is not for {element_type}",
+            f"its tiles fill 32-bit words with {kind}",
+            "give another type, or the format 8x128, which does not pack elements",
+        )
+    layout = XlaLayout(
+        layout.minor_to_major, chosen.tiles, element_size_in_bits=chosen.element_size_in_bits
+    )
+    return XlaShape(element_type, sizes, layout)
+
+
+def _compact(layout: XlaLayout, sizes: Sequence[int]) -> Format:
+    physical = layout.physical_sizes(sizes)
+    rows = _COMPACT_ROWS.get(physical[-2], 8) if len(physical) > 1 else 8
+    return FORMATS[f"{rows}x128"]
+
+
+_LARGEST_TILE: Final = 1024  # elements, of an array of one dimension
+
+
+def default_layout(element_type: str, shape: Sequence[int], generation: str) -> XlaShape:
+    """Return the layout that the TPU compiler chooses for a parameter of a type and shape.
+
+    The compiler takes the pair of minor and second-minor dimension that pads the fewest bytes. On
+    a tie the minor dimension nearest the end wins, then the second-minor dimension nearest it. For
+    2-bit types a pair without padding wins; if there is none, bytes count as if tiles had 8 rows.
+
+    Args:
+        element_type: XLA's name of the type, such as ``bf16``; one of :data:`TYPES`.
+        shape: sizes in elements, dimension 0 first.
+        generation: one of :data:`GENERATIONS`.
+
+    Raises:
+        LayoutError: if the type, a size or the generation is unknown.
+        UnsupportedError: if the type was not measured, or a size is not a number.
+
+    >>> print(default_layout("bf16", (8, 1, 1280, 1000), "v5e"))
+    bf16[8,1,1280,1000]{2,3,1,0:T(8,128)(2,1)}
+    >>> print(default_layout("s4", (256, 512), "v5e"))
+    s4[256,512]{1,0:T(64,128)(8,1)E(4)}
+    """
+    kind = packing(element_type, generation)
+    sizes = sizes_of(element_type, shape)
+    if 0 in sizes:  # without elements there are no tiles
+        order = tuple(range(len(sizes)))[::-1]
+        layout = XlaLayout(order, element_size_in_bits=kind.element_size_in_bits)
+        return XlaShape(element_type, sizes, layout)
+    if len(sizes) < 2:
+        return _of_one_dimension(element_type, sizes, kind)
+    pair = _best_pair(sizes, kind)
+    return tiled(element_type, sizes, pair, fewest_rows(sizes[pair[1]], kind), kind)
+
+
+def tiled(
+    element_type: str, sizes: Sequence[int], pair: tuple[int, int], rows: int, kind: Packing
+) -> XlaShape:
+    """Return an array with a pair of minor and second-minor dimension, and the rows of its tile.
+
+    >>> print(tiled("f32", (16, 3, 128), (2, 0), 8, packing("f32", "v5e")))
+    f32[16,3,128]{2,0,1:T(8,128)}
+    """
+    layout = XlaLayout(
+        _ordered(len(sizes), pair),
+        _tiles((rows, LANES), kind),
+        element_size_in_bits=kind.element_size_in_bits,
+    )
+    return XlaShape(element_type, tuple(sizes), layout)
+
+
+def _ordered(rank: int, pair: tuple[int, int]) -> tuple[int, ...]:
+    """Return the minor-to-major order that begins with a pair; the other dimensions descend.
+
+    >>> _ordered(4, (0, 2))
+    (0, 2, 3, 1)
+    """
+    return (*pair, *(dim for dim in range(rank - 1, -1, -1) if dim not in pair))
+
+
+def _tiles(first: tuple[int, int], kind: Packing) -> tuple[tuple[int, ...], ...]:
+    """Return a tile of rows and columns and, for packed types, the tile of 32-bit words.
+
+    >>> _tiles((8, 128), packing("bf16", "v5e"))
+    ((8, 128), (2, 1))
+    """
+    return (first, (kind.per_word, 1)) if kind.per_word > 1 else (first,)
+
+
+def pairs(rank: int) -> Iterator[tuple[int, int]]:
+    """Return the pairs of minor and second-minor dimension, those nearest the end first.
+
+    >>> list(pairs(3))
+    [(2, 1), (2, 0), (1, 2), (1, 0), (0, 2), (0, 1)]
+    """
+    return permutations(range(rank - 1, -1, -1), 2)
+
+
+def fewest_rows(size: int, kind: Packing, least: int | None = None) -> int:
+    """Return the rows of the tile for a second-minor dimension of a size.
+
+    >>> [fewest_rows(n, packing("f32", "v5e")) for n in (1, 2, 3, 5, 9)]
+    [1, 2, 4, 8, 8]
+    """
+    if not kind.is_old and kind.stored <= 8 and size % kind.register_rows == 0:
+        return kind.register_rows
+    return max(min(SUBLANES, _power_of_two(size)), kind.least_rows if least is None else least)
+
+
+def _best_pair(sizes: Sequence[int], kind: Packing) -> tuple[int, int]:
+    """Return the pair that the compiler chooses.
+
+    For 2-bit types it takes a pair without padding if there is one. If not, it counts bytes as if
+    tiles had 8 rows, although they have 16 and more.
+    """
+    whole, is_2_bit = prod(sizes), kind.bits == 2
+    least = SUBLANES if is_2_bit else kind.least_rows
+
+    def cost(pair: tuple[int, int]) -> tuple[bool, int]:
+        minor, second = sizes[pair[0]], sizes[pair[1]]
+        rows = round_up(second, fewest_rows(second, kind, least))
+        pads = is_2_bit and bool(minor % LANES or second % kind.least_rows)
+        return pads, whole // (minor * second) * rows * round_up(minor, LANES)
+
+    return min(pairs(len(sizes)), key=cost)
+
+
+def _of_one_dimension(element_type: str, sizes: tuple[int, ...], kind: Packing) -> XlaShape:
+    register = LANES * kind.per_word
+    shortest = min(2 * register, _LARGEST_TILE) if kind.is_old else register
+    longest = 2 * _LARGEST_TILE if kind.bits == 2 else _LARGEST_TILE
+    tiles: tuple[tuple[int, ...], ...]
+    if sizes:
+        tiles = ((min(max(_power_of_two(sizes[0]), shortest), longest),),)
+        if kind.per_word > 1:
+            tiles = (*tiles, (LANES,), (kind.per_word, 1))
+    else:
+        tiles = ((shortest,),)
+    layout = XlaLayout(
+        tuple(range(len(sizes))), tiles, element_size_in_bits=kind.element_size_in_bits
+    )
+    return XlaShape(element_type, sizes, layout)
+
+
+def _power_of_two(n: int) -> int:
+    """Return the smallest power of two that is not below a number from 1."""
+    return 1 << (n - 1).bit_length()
+
+
+# A generation for each of the two kinds of layouts: the tiles of its scalars, and its kin.
+_KINDS: Final = {"v3": (((256,),), "v2 and v3"), "v5e": (((128,),), "v4 and later")}
+
+
+class Generation(NamedTuple):
+    """A generation of TPUs, and the reason to assume it."""
+
+    name: str  #: such as ``v5e``.
+    reason: str  #: one line.
+
+
+def generation_of(
+    given: str | None, shapes: Iterable[XlaShape], entry: Iterable[XlaShape] = ()
+) -> Generation:
+    """Return the given generation, or a guess from the layouts of a program.
+
+    Args:
+        given: its name; None to guess.
+        shapes: the arrays of the program; the tiles of a scalar differ between old and new
+            generations.
+        entry: the program's parameters and outputs, whose layouts the compiler chose; these decide
+            if there is no such scalar.
+    """
+    if given is not None:
+        packing("f32", given)  # raises if the name is not a generation
+        return Generation(given, "as given")
+    for shape in shapes:
+        for name, (tiles, kin) in _KINDS.items():
+            if _is_short(shape) and shape.layout is not None and shape.layout.tiles == tiles:
+                tile = f"T({tiles[0][0]})"
+                return Generation(name, f"a guess: scalars lie in {tile}, as on {kin}")
+    chosen_by = set(map(_chosen_by, entry)) - {None}
+    for name, (_, kin) in _KINDS.items():
+        if chosen_by == {name}:
+            return Generation(name, f"a guess: parameters and outputs lie as {kin} choose")
+    return Generation("v5e", "assumed: the text does not tell")
+
+
+def _chosen_by(x: XlaShape) -> str | None:
+    """Return the one of an old and a new generation that chooses this layout; None if not one."""
+    if x.layout is None:
+        return None
+    x = replace(x, layout=replace(x.layout, memory_space=0))
+    try:
+        found = [g for g in _KINDS if default_layout(x.element_type, x.shape, g) == x]
+    except LayoutError:
+        return None
+    return found[0] if len(found) == 1 else None
+
+
+def _is_short(x: XlaShape) -> bool:
+    """Whether an array is a 32-bit scalar, or as short: it takes the smallest tile."""
+    if x.element_type not in ("f32", "s32", "u32"):
+        return False
+    return not x.dims or (len(x.dims) == 1 and isinstance(n := x.dims[0], int) and n <= LANES)

@@ -1,0 +1,1 @@
+"""What a map becomes: code, loops, kernels, pictures, text of another notation."""

@@ -1,0 +1,264 @@
+"""Plan a relayout kernel: its domains, their loop nests, staged blocks, images of a target."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from functools import cache
+from math import prod
+from typing import Final
+
+from morello_layouts.core.expr.assumptions import Assumption
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.recipe import Recipe, require_own_slots
+from morello_layouts.core.recipe.views import with_ignored_dims, with_replicas_as_dims
+from morello_layouts.outputs.kernels.chains import (
+    chains_of,
+    chains_to_read,
+    growth_of,
+    shared_jumps,
+)
+from morello_layouts.outputs.kernels.domains import Domain, LoopAxis, estimate
+from morello_layouts.outputs.kernels.nests import (
+    CACHE_LINE,
+    ELEMENTWISE_COST,
+    Deinterleave,
+    Interleave,
+    LoopTree,
+    Nest,
+    Transposition,
+    Turn,
+    cost_of,
+    fuse_loops,
+)
+from morello_layouts.outputs.kernels.pieces import element_domains, held_by, padding_domains
+from morello_layouts.outputs.kernels.staging import StagedBlocks, staged_blocks, with_image
+from morello_layouts.outputs.kernels.vectorize import fill_nest, vectorize, with_prefetch
+
+# How much smaller a target is beyond the caches if it is one transposition: it writes to many rows
+# by turns, and stores that bypass the caches gain more. Of many small ones each lies in a cache.
+TRANSPOSITION_GAIN: Final = 4
+# How much larger it is if loops within the caches read and write in order: a third cache helps.
+THIRD_CACHE: Final = 1.25
+_SECOND_CACHE: Final = 1 << 20  # bytes, if the system does not tell
+
+
+@cache
+def beyond_caches() -> int:
+    """Return the bytes of a target that lies beyond the caches: four times the second one.
+
+    >>> beyond_caches() >= 1 << 18
+    True
+    """
+    try:
+        size = os.sysconf("SC_LEVEL2_CACHE_SIZE")
+    except (AttributeError, OSError, ValueError):  # not Linux with glibc
+        size = 0
+    return 4 * (size if size > 0 else _SECOND_CACHE)
+
+
+# From this part of it on, source and target do not fit the second cache together: a transposition
+# loads lines ahead.
+AHEAD: Final = 8
+# The cost, as a multiple of a copy's, from which staged blocks are tried.
+_STAGED_FROM: Final = 2.2
+
+
+@frozen
+class Kernel:
+    """A relayout kernel to be written."""
+
+    source: Recipe  #: the recipe of the buffer that is read.
+    target: Recipe  #: the recipe of the buffer that is written.
+    itemsize: int  #: bytes of an element.
+    fill: bytes | None = None  #: the bytes of an element of padding; None leaves padding as it is.
+    name: str = "relayout"  #: the function's name.
+    comment: str = ""  #: a description of the layouts for the file.
+    assumptions: tuple[Assumption, ...] = ()  #: the assumptions on symbolic sizes.
+
+    def __post_init__(self) -> None:
+        """Make the replicas of a target dimensions, along which the source is read again."""
+        sizes = self.target.replica_sizes
+        if sizes:
+            object.__setattr__(self, "source", with_ignored_dims(self.source, sizes))
+            object.__setattr__(self, "target", with_replicas_as_dims(self.target))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The symbolic sizes, which are arguments of the function.
+
+        >>> from morello_layouts import index_map
+        >>> Kernel(*(index_map(text).recipe for text in ("f32[M,8]", "f32[M,8]{0,1}")), 4).names
+        ('M',)
+        """
+        return tuple(sorted({*self.source.names, *self.target.names}))
+
+    @property
+    def about(self) -> str:
+        """The comment, and a line for each assumption."""
+        required = dict.fromkeys((*self.source.requires, *self.target.requires))
+        known = (*map(str, self.assumptions), *(f"{n} >= {m}" for n, m in required))
+        return "\n".join([self.comment, *known]).strip()
+
+
+@frozen
+class Elementwise:
+    """A relayout without common digits: each coordinate goes through both recipes."""
+
+    source: Recipe
+    target: Recipe
+
+
+@frozen(slots=False)
+class KernelPlan:
+    """The loops of a kernel: over padding, and over elements in one of three ways."""
+
+    itemsize: int  #: bytes of an element.
+    fill: bytes | None  #: the bytes of an element of padding; None leaves padding as it is.
+    fills: tuple[Nest, ...]  #: nests over padding.
+    nests: tuple[Nest, ...]  #: nests over elements.
+    #: blocks that pass through a staging buffer, instead of ``nests``.
+    staged: tuple[StagedBlocks, ...]
+    elementwise: Elementwise | None  #: the recipes, if no nests over common digits exist.
+    #: whether the target lies beyond the caches: runs of it are written as whole lines.
+    far: bool = False
+    #: whether the nests over padding may also write to places of elements.
+    fills_first: bool = False
+
+    @property
+    def trees(self) -> tuple[LoopTree, ...]:
+        """All loops but those over blocks, fused."""
+        return tuple(tree for nests in self.parts for tree in fuse_loops(nests))
+
+    @property
+    def parts(self) -> tuple[tuple[Nest, ...], ...]:
+        """The nests of the loops, of which the first are done before the others."""
+        if self.fills_first:
+            return self.fills, self.nests
+        return ((*self.fills, *self.nests),)
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the loops over elements write runs in order, and read rows in order."""
+        return not self.staged and all(
+            nest.micro.direct and nest.micro.width == CACHE_LINE
+            if isinstance(nest.micro, Transposition)
+            else isinstance(nest.micro, Interleave | Deinterleave) and nest.prefetch == 0
+            for nest in self.nests
+        )
+
+    @property
+    def turned(self) -> int:
+        """Bytes of the largest transposition to a target beyond the caches; 0 if there is none."""
+        turns = (nest.micro for nest in self.all_nests if isinstance(nest.micro, Turn))
+        return max((estimate(turn.rows * turn.columns) * turn.element for turn in turns), default=0)
+
+    @property
+    def all_nests(self) -> tuple[Nest, ...]:
+        """The nests over elements, those within blocks included."""
+        staged = (nest for part in self.staged for nest in (*part.into, *part.out))
+        return (*self.nests, *staged)
+
+
+@frozen
+class Domains:
+    """The places of a target, in loops without bound checks."""
+
+    #: the domains of the elements; None if no loops over common digits exist.
+    elements: list[Domain] | None
+    padding: list[Domain]  #: the domains to fill.
+    #: whether the padding may hold elements too, so that it is filled before.
+    overlap: bool = False
+
+
+def domains_of(source: Recipe, target: Recipe, *, fill: bool = True) -> Domains:
+    """Return the domains of the elements and those to fill; without ``fill`` there are none.
+
+    >>> from morello_layouts import index_map
+    >>> rows, tiled = (index_map(text).recipe for text in ("f32[3,5]", "f32[3,5]{1,0:T(2,2)}"))
+    >>> found = domains_of(rows, tiled)
+    >>> len(found.elements), sum(domain.size for domain in found.padding)
+    (4, 9)
+    """
+    shape, size, tail = source.shape, target.size, target.tail_padding
+    every = [Domain(0, 0, (LoopAxis(size, 0, 1),))]
+    if 0 in shape:
+        return Domains([], every if fill and size != 0 else [])
+    require_own_slots(target)
+    a, b = growth_of(source), growth_of(target)
+    elements = None
+    if a and b and (shared := shared_jumps(a, b)) is not None:
+        elements = element_domains(shape, shared, (a.start, b.start))
+    if not fill:
+        return Domains(elements, [])
+    held = held_by(target)
+    padding = None if held is None else padding_domains(held, tail, size)
+    return Domains(elements, every, True) if padding is None else Domains(elements, padding)
+
+
+def plan_kernel(
+    kernel: Kernel, stream_from: int | None = None, *, far: bool | None = None
+) -> KernelPlan:
+    """Plan the loops from one layout's buffer to the other's.
+
+    Args:
+        kernel: the kernel to be written.
+        stream_from: bytes of a target beyond the caches; by default the machine's caches decide.
+        far: whether the target lies beyond the caches; by default its size decides.
+    """
+    least = beyond_caches() if stream_from is None else stream_from
+    reach = estimate(kernel.target.size * kernel.itemsize)
+    ahead = reach * AHEAD >= least
+    if far is not None:
+        return _plan(kernel, far=far, ahead=ahead)
+    plan = _plan(kernel, far=False, ahead=ahead)
+    if reach * TRANSPOSITION_GAIN < least:
+        return plan
+    beyond = _plan(kernel, far=True, ahead=ahead)
+    late = THIRD_CACHE if plan.in_order else 1
+    is_far = max(reach / late, beyond.turned * TRANSPOSITION_GAIN) >= least
+    return beyond if is_far else plan
+
+
+def _plan(kernel: Kernel, *, far: bool, ahead: bool) -> KernelPlan:
+    itemsize, fill = kernel.itemsize, kernel.fill
+    domains = domains_of(kernel.source, kernel.target, fill=fill is not None)
+    elements = domains.elements
+    nests = [
+        replace(nest, domain=k)
+        for k, domain in enumerate(elements or ())
+        for nest in vectorize(domain, itemsize, far=far)
+    ]
+    fills = tuple(fill_nest(domain, itemsize) for domain in domains.padding)
+    cost = None if elements is None else cost_of(nests)
+    staged: tuple[StagedBlocks, ...] = ()
+    if domains.overlap:
+        pass  # blocks are no phase of their own
+    elif cost is None or cost > _STAGED_FROM * estimate(kernel.target.size * itemsize):
+        staged = _cheaper_blocks(kernel, cost, far=far)
+    if staged:
+        nests = []
+    elif far:
+        nests = [part for nest in nests for part in with_image(nest)]
+    else:
+        nests = [with_prefetch(nest, ahead=ahead) for nest in nests]
+    if far:
+        staged = tuple(
+            replace(part, out=tuple(x for nest in part.out for x in with_image(nest)))
+            for part in staged
+        )
+    is_elementwise = elements is None and not staged and 0 not in kernel.source.shape
+    elementwise = Elementwise(kernel.source, kernel.target) if is_elementwise else None
+    return KernelPlan(
+        itemsize, fill, fills, tuple(nests), staged, elementwise, far, domains.overlap
+    )
+
+
+def _cheaper_blocks(kernel: Kernel, cost: float | None, *, far: bool) -> tuple[StagedBlocks, ...]:
+    """Return the staged blocks that cost less than the direct nests, whose cost may be None."""
+    source, target = kernel.source, kernel.target
+    if cost is None:
+        cost = ELEMENTWISE_COST * estimate(prod(target.shape))
+    a, b = chains_to_read(source), chains_of(target)
+    found = staged_blocks(a, b, kernel.itemsize, far=far) if a and b else None
+    return found if found and sum(part.cost for part in found) < cost else ()

@@ -1,0 +1,314 @@
+"""Staged blocks: a relayout as two, through a staging buffer, each with fast loops.
+
+Two tilings may agree on no vector, or share no digits at all. Then a block of whole tiles of both
+layouts is moved to a staging buffer in a plain order of dimensions, and from there to the target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from itertools import product
+from math import lcm, prod
+from typing import Final, TypeAlias
+
+from morello_layouts.core.expr.sizes import Int
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.limits import KERNEL_BLOCK
+from morello_layouts.core.recipe.digits import AxisDigit
+from morello_layouts.outputs.kernels.chains import DigitChains, shared_jumps
+from morello_layouts.outputs.kernels.domains import LoopAxis, divide, estimate, nonzero, upper_bound
+from morello_layouts.outputs.kernels.nests import (
+    CACHE_LINE,
+    CopyRun,
+    Deinterleave,
+    Interleave,
+    Levels,
+    MicroKernel,
+    Nest,
+    cost_of,
+    loop_order,
+)
+from morello_layouts.outputs.kernels.pieces import element_domains
+from morello_layouts.outputs.kernels.vectorize import vectorize
+
+# Bytes to which a block grows: it stays in the first cache.
+_ENOUGH: Final = 1 << 14
+
+# Along one dimension: the number of blocks, the length of one, and the number of the first one.
+_Run: TypeAlias = "tuple[Int, Int, Int]"
+
+
+@frozen
+class StagedBlocks:
+    """Loops over blocks, each moved to a staging buffer and from there to the target."""
+
+    #: the offsets of the first block, in bytes.
+    source: Int
+    target: Int
+    loops: tuple[LoopAxis, ...]  #: from the outermost to the innermost, strides in bytes.
+    size: int  #: bytes of the staging buffer.
+    into: tuple[Nest, ...]  #: nests from a block of the source to the staging buffer.
+    out: tuple[Nest, ...]  #: nests from the staging buffer to a block of the target.
+
+    @property
+    def cost(self) -> float:
+        """The estimated cost, in the unit of ``cost_of``."""
+        return prod(estimate(axis.count) for axis in self.loops) * cost_of((*self.into, *self.out))
+
+
+def staged_blocks(
+    source: DigitChains, target: DigitChains, itemsize: int, *, far: bool
+) -> tuple[StagedBlocks, ...] | None:
+    """Return the blocks of an array, through the order of dimensions that costs least.
+
+    Returns:
+        None if a block of whole tiles of both layouts is too large, or if no order has nests.
+    """
+    blocks = _Blocks(source, target, _lengths(source, target, itemsize), itemsize, far)
+    if prod(blocks.lengths) * itemsize > KERNEL_BLOCK:
+        return None
+    order = blocks.best_order()
+    return None if order is None else blocks.through(order)
+
+
+def _orders(source: DigitChains, target: DigitChains) -> list[tuple[int, ...]]:
+    """Return the orders of dimensions that the strides of either layout suggest."""
+    found = []
+    for digits in (source, target):
+        chains = digits.chains[: min(len(source.sizes), len(target.sizes))]
+        steps = [[estimate(digit.stride) for digit in chain] or [0] for chain in chains]
+        for by in ([chain[0] for chain in steps], [min(chain) for chain in steps]):
+            found.append(tuple(sorted(range(len(chains)), key=lambda dim: -by[dim])))
+    return list(dict.fromkeys(found))
+
+
+def _lengths(source: DigitChains, target: DigitChains, itemsize: int) -> list[int]:
+    """Return the length of a block along each dimension: whole tiles of both layouts, enlarged."""
+    chains = zip(source.chains, target.chains, strict=False)
+    found = [lcm(*(digit.unit for digit in (*a, *b))) for a, b in chains]
+    most = [upper_bound(size) for size in source.sizes[: len(found)]]
+    minor = dict.fromkeys(order[-1] for order in _orders(source, target) if order)
+    longer = list(minor)
+    while longer and 2 * prod(found) * itemsize <= _ENOUGH:
+        for dim in longer:
+            found[dim] *= 2
+        longer = [dim for dim in minor if (most[dim] or found[dim] + 1) > found[dim]]
+    return [n if m is None else min(n, m) for n, m in zip(found, most, strict=True)]
+
+
+@frozen
+class _Blocks:
+    """An array in blocks: the digits of both buffers, and the length of a block along each axis.
+
+    ``far`` is whether the target lies beyond the caches.
+    """
+
+    source: DigitChains
+    target: DigitChains
+    lengths: Sequence[int]
+    itemsize: int
+    far: bool
+
+    def best_order(self) -> tuple[int, ...] | None:
+        """Return the order of a staging buffer by which whole blocks cost least."""
+        whole = [runs[0] for runs in self._runs if runs]
+        costs = {
+            order: part.cost
+            for order in _orders(self.source, self.target)
+            if len(whole) == len(order) and (part := self._part(order, whole)) is not None
+        }
+        return min(costs, key=lambda order: costs[order], default=None)
+
+    def through(self, order: Sequence[int]) -> tuple[StagedBlocks, ...] | None:
+        """Return the blocks, through a staging buffer in an order of dimensions."""
+        found = [self._part(order, chosen) for chosen in product(*self._runs)]
+        parts = tuple(part for part in found if part is not None)
+        return parts if len(parts) == len(found) else None
+
+    @property
+    def _runs(self) -> list[list[_Run]]:
+        return [_runs(*pair) for pair in zip(self.source.sizes, self.lengths, strict=False)]
+
+    def _part(self, order: Sequence[int], runs: Sequence[_Run]) -> StagedBlocks | None:
+        """Return the blocks of one length along each dimension."""
+        plain: list[tuple[AxisDigit, ...]] = [()] * len(order)
+        stride = 1
+        for dim in reversed(order):
+            plain[dim] = (AxisDigit(dim, 1, self.lengths[dim], stride=stride),)
+            stride *= self.lengths[dim]
+        within = tuple(length for _, length, _ in runs)
+        a, stage, b = (
+            DigitChains(within, tuple(chains))
+            for chains in (self.source.chains, plain, self.target.chains)
+        )
+        into = _nests(a, stage, self.itemsize, far=False)
+        out = _nests(stage, b, self.itemsize, far=self.far)
+        return self._placed(runs, into, out) if into and out else None
+
+    def _placed(
+        self, runs: Sequence[_Run], into: tuple[Nest, ...], out: tuple[Nest, ...]
+    ) -> StagedBlocks:
+        source, target = self.source.start * self.itemsize, self.target.start * self.itemsize
+        loops: list[LoopAxis] = []
+        for dim, (count, _, first) in enumerate(runs):
+            a, b = (
+                _block_stride(digits.chains[dim], self.lengths[dim]) * self.itemsize
+                for digits in (self.source, self.target)
+            )
+            source, target = source + first * a, target + first * b
+            loops += [LoopAxis(count, a, b)] if count != 1 else []
+        loops.sort(key=loop_order)
+        size = prod(self.lengths) * self.itemsize
+        return StagedBlocks(source, target, tuple(loops), size, into, out)
+
+
+def _runs(size: Int, length: int) -> list[_Run]:
+    """Return the whole blocks along a dimension, and the rest; there may be none of either."""
+    full, rest = divide(size, length)
+    whole: list[_Run] = [(full, length, 0)] if full != 0 else []
+    return [*whole, (nonzero(rest), rest, full)] if rest != 0 else whole
+
+
+@lru_cache(maxsize=64)  # the plans for near and for far targets have most nests in common
+def _nests(a: DigitChains, b: DigitChains, itemsize: int, *, far: bool) -> tuple[Nest, ...]:
+    read, written = a.growth, b.growth
+    shared = shared_jumps(read, written) if read and written else None
+    domains = None if shared is None else element_domains(a.sizes, shared)
+    return tuple(
+        replace(nest, domain=k)
+        for k, domain in enumerate(domains or ())
+        for nest in vectorize(domain, itemsize, far=far)
+    )
+
+
+def _block_stride(chain: Sequence[AxisDigit], length: int) -> Int:
+    """Return how far a block along a dimension moves in a buffer: whole steps of the top digit."""
+    top = max(chain, key=lambda digit: digit.unit, default=None)
+    return 0 if top is None else length // top.unit * top.stride
+
+
+# Bytes of an image: it stays in the first cache, beside the source.
+_IMAGE: Final = 1 << 11
+# Bytes of a run that is worth no image: few of its lines are parts of lines.
+_LONG_RUN: Final = 1 << 10
+
+
+def with_image(nest: Nest) -> list[Nest]:
+    """Return a nest that collects runs of the target in an image, and one for the rest of a loop.
+
+    The inner loops that fill the image are chosen from the innermost outwards. The outermost of
+    them may be divided; the nest is returned unchanged if nothing is gained.
+
+    >>> loops = LoopAxis(30, 8192, 64), LoopAxis(2, 64, 32)
+    >>> (nest,) = with_image(Nest(0, 0, loops, CopyRun(32)))
+    >>> nest.image, nest.inner_loops, image_of(nest).run
+    (1920, 2, 1920)
+    """
+    run, levels = _run_levels(nest.micro)
+    if run is None or (run >= _LONG_RUN and not levels):
+        return [nest]
+    size, k = run * prod(estimate(count) for count, _ in levels), len(nest.loops)
+    while k > 0 and size < _IMAGE:
+        axis = nest.loops[k - 1]
+        if axis.clamp is not None or axis.target == 0:
+            break
+        if not isinstance(axis.count, int) or size * axis.count > _IMAGE:
+            return _divided(nest, k, size, _IMAGE // size)
+        size, k = size * axis.count, k - 1
+    return [_collecting(nest, k, size)]
+
+
+def _divided(nest: Nest, k: int, size: int, steps: int) -> list[Nest]:
+    """Return the nest with the innermost loops from k on in an image, and ``steps`` of the next."""
+    axis = nest.loops[k - 1]
+    whole = _collecting(nest, k, size)
+    if steps < 2 or axis.target != image_of(whole).run:
+        return [whole]
+    full, rest = divide(axis.count, steps)
+    outer = LoopAxis(full, axis.source * steps, axis.target * steps)
+    loops = (*nest.loops[: k - 1], outer, replace(axis, count=steps), *nest.loops[k:])
+    found = [_collecting(replace(nest, loops=loops), k, size * steps)] if full != 0 else []
+    if rest == 0:
+        return found
+    guard = () if isinstance(rest, int) else (LoopAxis(nonzero(rest), 0, 0),)
+    loops = (*nest.loops[: k - 1], *guard, replace(axis, count=rest), *nest.loops[k:])
+    end = replace(
+        nest,
+        source=nest.source + full * steps * axis.source,
+        target=nest.target + full * steps * axis.target,
+        loops=loops,
+    )
+    return [*found, _collecting(end, k - 1 + len(guard), size * steps)]
+
+
+def _collecting(nest: Nest, k: int, size: int) -> Nest:
+    found = replace(nest, image=size, inner_loops=len(nest.loops) - k)
+    size = image_of(found).size
+    return replace(found, image=size)
+
+
+def _run_levels(micro: MicroKernel) -> tuple[int | None, Levels]:
+    """Return the bytes of a run of a micro-kernel, None if it writes none, and where runs lie."""
+    match micro:
+        case CopyRun(size) if isinstance(size, int):
+            return size, ()
+        case Interleave(rows=rows, width=width):
+            return rows * width, ()
+        case Deinterleave(width=width, target=levels):
+            return width, levels
+    return None, ()
+
+
+@frozen
+class Image:
+    """The geometry of an image."""
+
+    fill: Nest  #: the nest that fills it, which starts at its first byte.
+    run: Int  #: bytes of a run of the target.
+    #: pairs (count, stride in the target, stride in the image): where the runs lie.
+    runs: tuple[tuple[Int, Int, int], ...]
+    size: int  #: bytes at most.
+
+
+def image_of(nest: Nest) -> Image:
+    """Return the geometry of a nest's image: its runs, a cache line apart at least.
+
+    >>> copies = Nest(0, 0, (LoopAxis(4, 256, 8192), LoopAxis(2, 64, 32)), CopyRun(32))
+    >>> image = image_of(replace(copies, image=256, inner_loops=2))
+    >>> image.run, image.runs, image.size, [axis.target for axis in image.fill.loops]
+    (64, ((4, 8192, 64),), 256, [64, 32])
+    """
+    run, levels = _run_levels(nest.micro)
+    assert run is not None
+    inner = nest.loops[len(nest.loops) - nest.inner_loops :]
+    within = list(_digits(levels, inner))
+    places = dict[int, int]()  # from a digit's number to its stride in the image
+    long: Int = run
+    for number, (count, stride) in within:
+        if stride == long:
+            places[number] = estimate(stride)
+            long *= count
+    most = upper_bound(long)
+    assert most is not None, "steps of a loop in an image are few"
+    room = -(-most // CACHE_LINE) * CACHE_LINE
+    runs = list[tuple[Int, Int, int]]()
+    for number, (count, stride) in within:
+        if number not in places:
+            places[number] = room
+            runs.append((count, stride, room))
+            room *= estimate(count)
+    loops = tuple(replace(axis, target=places[k]) for k, axis in enumerate(inner, len(levels)))
+    micro = nest.micro
+    if isinstance(micro, Deinterleave):
+        own = tuple((count, places[k]) for k, (count, _) in enumerate(levels))
+        micro = replace(micro, target=own)
+    fill = Nest(0, 0, loops, micro)
+    return Image(fill, long, tuple(runs), room)
+
+
+def _digits(levels: Levels, inner: tuple[LoopAxis, ...]) -> Iterator[tuple[int, tuple[Int, Int]]]:
+    """Return the counts and strides in the target of levels and loops, numbered, strides rising."""
+    digits = [*levels, *((axis.count, axis.target) for axis in inner)]
+    yield from sorted(enumerate(digits), key=lambda digit: estimate(digit[1][1]))

@@ -1,0 +1,472 @@
+"""Loop nests as values, and the proof that each visits every element once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence, Set as AbstractSet
+from dataclasses import replace
+from functools import cached_property
+from itertools import product
+from math import prod
+from typing import Any, ClassVar, Final
+
+from morello_layouts import proof
+from morello_layouts.core.checks import require_type
+from morello_layouts.core.expr import OPERATIONS, AffineExpr, BitXor, Digit, Var, variable
+from morello_layouts.core.expr.affine import divisions, operands_of
+from morello_layouts.core.expr.assumptions import checked_sizes
+from morello_layouts.core.expr.sizes import Int, SizeExpr, is_nonnegative
+from morello_layouts.core.expr.substitution import map_ints, substitute
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.limits import LOOP_VISITS
+from morello_layouts.core.maps import AffineMap
+from morello_layouts.core.plain import Displayed
+from morello_layouts.errors import LayoutError
+from morello_layouts.outputs.loop_nests.hoist import Counter, Hoist, Value, counted
+from morello_layouts.outputs.loop_nests.languages import writer_of
+from morello_layouts.outputs.loop_nests.space import Axis, Digits, Limit, Space
+from morello_layouts.outputs.loop_nests.tree import (
+    Builder,
+    Edges,
+    Guard,
+    Loop,
+    Plan,
+    Statement,
+    Visit,
+    Walk,
+)
+from morello_layouts.proof import Proof
+from morello_layouts.proof.relations import ONCE, Visits, are_visited_once
+
+CLAIM: Final = "verified"
+
+
+def verified(walk: Walk, budget: int | None = None) -> proof.Proof:
+    """Decide whether a nest visits each element once, at the offsets of its maps.
+
+    The loops, conditions and values that languages print are what is judged. Counters are judged as
+    the quotients and rests that they count: each turn adds the same to the operand.
+    """
+    digits = walk.digits
+    names = {axis.name: axis for axis in walk.axes}
+    limits = []
+    for limit in digits.limits:
+        parts = (names[name].variable * -weight for name, weight in limit.weights.items())
+        limits.append(sum(parts, AffineExpr((), limit.size - 1)))
+    visits = Visits(
+        {axis.name: axis.size for axis in walk.axes},
+        tuple(limits),
+        tuple(parts_of(walk.statements, {*names})),
+        {name: (form, walk.space.sizes[name]) for name, form in digits.coordinates.items()},
+        walk.space.assumptions,
+    )
+    once = are_visited_once(visits, budget=budget)
+    if once.holds is None:
+        once = _enumerated(walk, once)
+    if not once.holds:
+        return replace(once, claim=CLAIM)
+    at = elements_to_loops(walk)
+    for name, got in offsets_of(walk):
+        access = next(access for access in walk.space.accesses if access.name == name)
+        wanted = access.form if at is not None else substitute(access.form, digits.coordinates)
+        equal = proof.are_equivalent(_over(walk, got, at), _over(walk, wanted, at), budget=budget)
+        if not equal.holds:
+            return replace(equal, claim=CLAIM, reason=f"the offset in {name}: {equal.reason}")
+    reason = "the nest visits each element once, at the offsets of the maps"
+    return proof.Proof(
+        CLAIM, True, reason, once.decider, assumptions=tuple(map(str, walk.space.assumptions))
+    )
+
+
+def elements_to_loops(walk: Walk) -> dict[str, AffineExpr] | None:
+    """Return the loops' variables as formulas of the coordinates, where there is an element.
+
+    None if a coordinate is an exclusive or: then the offsets of the whole box are compared, as no
+    tile of it is partial.
+    """
+    found: dict[str, AffineExpr] = {}
+    for name, form in walk.digits.coordinates.items():
+        if any(isinstance(atom, BitXor) for atom in form.atoms()):
+            return None
+        size = walk.space.sizes[name]
+        rest = variable(name, 0, size - 1 if size != 0 else 0)
+        is_turned = any(is_nonnegative(-c) for _, c in form.terms)
+        rest = (size - 1) - rest if is_turned else rest
+        for axis in walk.digits.axes.values():
+            if axis.coordinate == name:
+                found[axis.name], rest = rest // axis.unit, rest % axis.unit
+    return found
+
+
+def offsets_of(walk: Walk) -> Iterator[tuple[str, AffineExpr]]:
+    """Yield each array with the offset that is printed, over the loops."""
+    known: dict[str, AffineExpr] = {}
+    for value in (value for level in walk.plan.values for value in level):
+        known[value.name] = _whole(value.form, known)
+    for counter in walk.plan.counters:
+        operand = _whole(counter.operand, known)
+        known[counter.rest] = operand % counter.divisor
+        quotient = Digit(operand, counter.divisor, counter.modulus)
+        known[counter.quotient] = AffineExpr(((quotient, 1),), 0)
+    for access in walk.space.accesses:
+        yield access.name, _whole(walk.plan.results[access.name], known)
+
+
+def _over(walk: Walk, form: AffineExpr, at: dict[str, AffineExpr] | None) -> AffineMap:
+    """Return a form as a map of coordinates; of the box of loops if nothing says where they are."""
+    if at is None:
+        sizes = {axis.name: axis.size for axis in walk.axes}
+    else:
+        sizes, form = dict(walk.space.sizes), substitute(form, at)
+    names = {
+        name: variable(f"d{k}", 0, n - 1 if n != 0 else 0)
+        for k, (name, n) in enumerate(sizes.items())
+    }
+    known = walk.space.assumptions
+    return AffineMap(tuple(sizes.values()), (substitute(form, names),), assumptions=known)
+
+
+def _whole(form: AffineExpr, known: dict[str, AffineExpr]) -> AffineExpr:
+    """Return a form with values in place of their names, in variables and in factors."""
+    sizes = {name: x.const for name, x in known.items() if not x.terms}
+
+    def number(n: Int) -> Int:
+        if isinstance(n, int):
+            return n
+        found: Int = n.evaluate({a: sizes.get(a, SizeExpr.named(a)) for a in n.names()})
+        return found
+
+    return substitute(map_ints(form, number), known)
+
+
+def parts_of(
+    statements: Sequence[Statement], axes: AbstractSet[str], outside: tuple[AffineExpr, ...] = ()
+) -> Iterator[tuple[AffineExpr, ...]]:
+    """Yield for each copy of the body the forms that are at least 0 where it is.
+
+    On the way to a copy each axis has one meaning, as the builder sees to.
+    """
+    for one in statements:
+        match one:
+            case Loop():
+                x = one.axis.variable
+                ends = [stop - x - 1 for stop in one.stops]
+                yield from parts_of(one.body, axes, (*outside, x - one.start, *ends))
+            case Guard():
+                below = [x * -1 + (n - 1) for x, n in one.conditions]
+                yield from parts_of(one.body, axes, (*outside, *below))
+            case Value() if one.name in axes:
+                x = variable(one.name) - one.form
+                outside = (*outside, x, -x)
+            case Visit():
+                yield outside
+
+
+def _enumerated(walk: Walk, undecided: proof.Proof) -> proof.Proof:
+    """Decide by a visit of all elements, if they are few."""
+    sizes = [n for n in walk.space.sizes.values() if isinstance(n, int)]
+    if walk.space.size_names or prod(sizes) > LOOP_VISITS:
+        return undecided
+    elements = [element for element, _ in walk.visits({})]
+    if sorted(elements) == list(product(*map(range, sizes))):
+        return proof.Proof(ONCE, True, "", "enumeration")
+    return proof.Proof(ONCE, False, "some element is left out or comes twice", "enumeration")
+
+
+@frozen(slots=False)
+class Costs:
+    """Operations for one element in the innermost loop, and as the plain formulas compute them."""
+
+    inner: int  #: operations of the offsets in the innermost loop; a division counts twice.
+    plain: int  #: those of the simplified formulas, one for each array.
+    divisions: int  #: divisions and remainders that are left in the innermost loop.
+    plain_divisions: int  #: those of the plain formulas.
+
+
+@frozen(slots=False)
+class LoopNest(Displayed):
+    """A loop nest that visits each point of an iteration space once.
+
+    >>> import morello_layouts as ml
+    >>> nest = ml.loops("f32[16,256]{1,0:T(8,128)}")
+    >>> [axis.name for axis in nest.axes], nest.runs["x"]
+    (['d0_0', 'd1_0', 'd0_1', 'd1_1'], 4096)
+    """
+
+    space: Space  #: the coordinates and the arrays.
+    digits: Digits  #: the coordinates as digits.
+    axes: tuple[Axis, ...]  #: the loops, the outermost first.
+    edges: Edges = "bounds"  #: how loops over partial tiles end.
+    #: the text of the body, or empty for one by default: of two arrays whose coordinates the second
+    #: has all, a copy to it.
+    body: str = ""
+
+    json_keys: ClassVar[tuple[str, ...]] = (
+        "order", "coordinates", "edges", "maps", "runs", "costs", "code=text",
+    )  # fmt: skip
+
+    def __hash__(self) -> int:
+        return hash((self.axes, self.edges, self.body))
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The names of the loops, the outermost first."""
+        return tuple(axis.name for axis in self.axes)
+
+    @property
+    def coordinates(self) -> dict[str, str]:
+        """Each coordinate as a formula of the loops."""
+        return {name: str(form) for name, form in self.digits.coordinates.items()}
+
+    @property
+    def maps(self) -> dict[str, str]:
+        """The offset of each array as a formula of the loops."""
+        return {
+            a.name: str(form)
+            for a, form in zip(self.space.accesses, self.digits.forms, strict=True)
+        }
+
+    def _planned(self, *, counts: bool) -> Plan:
+        arrays = [access.name for access in self.space.accesses]
+        taken = {*self.order, *self.space.names}
+        hoist = Hoist(self.axes, taken)
+        depth = len(self.axes)
+        found = {
+            name: hoist.at(form, depth, name)
+            for name, form in zip(arrays, self.digits.forms, strict=True)
+        }
+        for name, form in self.digits.coordinates.items():
+            if f"{{{name}}}" in self.body:
+                found[name] = hoist.whole(form, depth, name)
+        counters: tuple[Counter, ...] = ()
+        if counts and self.axes:
+            found, counters = counted(found, self.axes[-1], taken)
+        return Plan(tuple(map(tuple, hoist.values)), found, counters)
+
+    @property
+    def offsets(self) -> dict[str, AffineExpr]:
+        """The offset of each array in the innermost loop, over values of the loops outside."""
+        return {access.name: self.walk.plan.results[access.name] for access in self.space.accesses}
+
+    @cached_property
+    def walk(self) -> Walk:
+        """The nest as it is printed, proved and run."""
+        return self._walk(self.edges, self._planned(counts=True))
+
+    def _walk(self, edges: Edges, plan: Plan, vectors: int = 0) -> Walk:
+        limits, about = self.digits.limits, self._about
+        builder = Builder(self.axes, limits, plan, edges, about, vectors=vectors)
+        statements = builder.statements()
+        return Walk(self.space, self.digits, self.axes, plan, statements, self.body)
+
+    @cached_property
+    def runs(self) -> dict[str, Any]:
+        """For each array the elements, one after the other, that inner loops visit in whole tiles.
+
+        A length may be symbolic.
+        """
+        return {
+            a.name: self._run(form)[1]
+            for a, form in zip(self.space.accesses, self.digits.forms, strict=True)
+        }
+
+    def _run(self, form: AffineExpr) -> tuple[str, Int]:
+        """Return the outermost loop of the contiguous ones, and the length of the run."""
+        linear = {atom.name: c for atom, c in form.terms if isinstance(atom, Var)}
+        bound = {v.name for atom, _ in form.terms for x in operands_of(atom) for v in x.variables()}
+        length: Int = 1
+        first, left = "", list(self.axes)
+        while left and linear.get(left[-1].name) == length and left[-1].name not in bound:
+            axis = left[-1]
+            whole = self._whole_limit(left, linear, length)
+            if whole is not None:
+                left = left[: -len(whole.weights)]
+                first, length = self.axes[len(left)].name, length * whole.size
+                continue
+            first, length = axis.name, length * axis.size
+            if any(axis.name in limit.weights for limit in self.digits.limits):
+                break
+            left.pop()
+        return first, length
+
+    def _whole_limit(
+        self, axes: Sequence[Axis], linear: Mapping[str, Int], length: Int
+    ) -> Limit | None:
+        """Return the limit that the inner loops together fill, one after the other."""
+        for limit in sorted(self.digits.limits, key=lambda limit: -len(limit.weights)):
+            inner = axes[len(axes) - len(limit.weights) :]
+            step: Int = 1
+            for axis in reversed(inner):
+                if limit.weights.get(axis.name) != step or linear.get(axis.name) != length * step:
+                    break
+                step = step * axis.size
+            else:
+                return limit
+        return None
+
+    @cached_property
+    def _about(self) -> dict[str, str]:
+        """For each loop what it walks over."""
+        found = {}
+        runs = [
+            (*self._run(f), a.name)
+            for a, f in zip(self.space.accesses, self.digits.forms, strict=True)
+        ]
+        for axis in self.axes:
+            text = _walk(
+                axis, [a for a in self.digits.axes.values() if a.coordinate == axis.coordinate]
+            )
+            terms = self.digits.coordinates[axis.coordinate].terms
+            if any(
+                isinstance(v, Var) and v.name == axis.name and is_nonnegative(-1 - c)
+                for v, c in terms
+            ):
+                text += ", backwards"
+            for first, length, name in runs:
+                if first == axis.name and length != 1:
+                    text += f"; contiguous in {name}: {length} elements"
+            found[axis.name] = text
+        return found
+
+    @property
+    def costs(self) -> Costs:
+        """The operations for one element."""
+        inner = [*self.offsets.values(), *(v.form for v in self.walk.plan.values[-1])]
+        plain = [access.form for access in self.space.accesses]
+        return Costs(
+            sum(map(OPERATIONS.cost, inner)) + sum(c.cost for c in self.walk.plan.counters),
+            sum(map(OPERATIONS.cost, plain)),
+            sum(map(divisions, inner)),
+            sum(map(divisions, plain)),
+        )
+
+    def code(
+        self,
+        target: str = "c",
+        *,
+        function: bool = False,
+        name: str = "nest",
+        arguments: str = "",
+        indices: Mapping[str, str] | None = None,
+    ) -> str:
+        """Return the nest as source text.
+
+        Args:
+            target: ``"c"``, ``"cuda"``, ``"rust"``, ``"python"``, ``"mlir"`` (``scf`` loops over
+                affine maps) or ``"triton"`` (the two inner loops are blocks of pointers with a
+                mask).
+            function: write a whole function; symbolic sizes are its last arguments.
+            name: the name of the function.
+            arguments: the text of its arguments for the arrays; by default arrays of the elements
+                that the maps tell, or of 32-bit floats, the last of which is written. A type that
+                the target lacks is an integer of its width.
+            indices: loops whose index the machine gives, in CUDA and Triton: ``{"i0":
+                "blockIdx.x"}``, ``{"i0": "tl.program_id(0)"}``.
+
+        Raises:
+            LayoutError: if there is no such target or loop.
+            UnsupportedError: if the target lacks something, such as a block of unknown size.
+
+        >>> import morello_layouts as ml
+        >>> nest = ml.loops("f32[M,N]{1,0:T(8,128)}", names=("i", "j"))
+        >>> print(nest.code("cuda", indices={"i0": "blockIdx.y", "j0": "blockIdx.x"}))
+        const uint64_t x_i0 = 1024 * ((N + 127) / 128);
+        // i0: tiles of 8 i
+        const uint64_t i0 = blockIdx.y;
+        if (i0 < ((M + 7) / 8)) {
+            const uint64_t x1 = x_i0 * i0;
+            // j0: tiles of 128 j
+            const uint64_t j0 = blockIdx.x;
+            if (j0 < ((N + 127) / 128)) {
+                const uint64_t x2 = x1 + 1024 * j0;
+                // i1: 8 i in a tile of 8
+                const uint32_t i1_end = (M - 8 * i0) < 8 ? (M - 8 * i0) : 8;
+                for (uint32_t i1 = 0; i1 < i1_end; ++i1) {
+                    const uint64_t x3 = x2 + 128 * i1;
+                    // j1: 128 j in a tile of 128; contiguous in x: 128 elements
+                    const uint32_t j1_end = (N - 128 * j0) < 128 ? (N - 128 * j0) : 128;
+                    for (uint32_t j1 = 0; j1 < j1_end; ++j1) {
+                        // x[x3 + j1]
+                    }
+                }
+            }
+        }
+        """
+        writer = writer_of(target)
+        require_type(indices or {}, Mapping, "indices", 'give for example {"i0": "blockIdx.x"}')
+        given = dict(indices or {})
+        for text in (name, arguments, *given.values()):
+            require_type(text, str, "code", "name, arguments and indices are texts")
+        is_counted = writer.counts and not {*self.order[-1:]} & {*given}
+        walk = self.walk
+        if writer.vectors or given or is_counted != bool(walk.plan.counters):
+            self._require_indices(given, writer.parallel, target)
+            edges = "bounds" if writer.vectors else self.edges
+            walk = self._walk(edges, self._planned(counts=is_counted), writer.vectors)
+        own = writer(walk, given)
+        own.require_names(*([name] if function else []))
+        lines = own.function(name, arguments) if function else own.whole()
+        return "\n".join(lines)
+
+    def _require_indices(self, given: Mapping[str, str], example: str, target: str) -> None:
+        for name in given:
+            if name not in self.order or not example or self.edges == "peel":
+                what = f"loops of {', '.join(self.order)}" if example else "no loops"
+                what = 'edges="bounds"' if self.edges == "peel" and example else what
+                raise LayoutError(
+                    f"indices: expected {what}, got {name!r}",
+                    f"a machine gives the index of a loop; {target} is written for "
+                    f"{'one that does' if example else 'one thread'}",
+                    f"give for example indices={{{self.order[0]!r}: "
+                    f"{example or 'blockIdx.x'!r}}} in cuda",
+                )
+
+    def verify(self, *, budget: int | None = None) -> Proof:
+        """Decide whether the nest visits each element once, at the offsets of the maps.
+
+        What is judged are the loops, conditions and values that languages print.
+
+        >>> import morello_layouts as ml
+        >>> print(ml.loops("f32[M,N]{1,0:T(8,128)}", edges="peel").verify())
+        verified: the nest visits each element once, at the offsets of the maps. Decided by ISL.
+        """
+        return verified(self.walk, budget)
+
+    def __call__(self, /, **sizes: int) -> Iterator[tuple[tuple[int, ...], dict[str, int]]]:
+        """Visit each element: its coordinate, and its offset in each array.
+
+        Args:
+            sizes: the numbers of symbolic sizes.
+
+        Raises:
+            ShapeError: if a size is missing, unknown or not as assumed.
+        """
+        given = checked_sizes(sizes, self.space.size_names, self.space.assumptions)
+        return self.walk.visits(given)
+
+    def __iter__(self) -> Iterator[tuple[tuple[int, ...], dict[str, int]]]:
+        return self()
+
+    @property
+    def text(self) -> str:
+        """The nest in C."""
+        return self.code()
+
+    def __repr__(self) -> str:
+        maps = ", ".join(f"{name}[{offset}]" for name, offset in self.maps.items())
+        return f"<LoopNest over {', '.join(self.order)}: {maps}>"
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def _walk(axis: Axis, all_of: Sequence[Axis]) -> str:
+    """Return in words what a loop walks over."""
+    k = all_of.index(axis)
+    size = f"{axis.size} " if isinstance(axis.size, int) else ""
+    if len(all_of) == 1:
+        return f"all {size}{axis.coordinate}"
+    if k == 0:
+        return f"tiles of {axis.unit} {axis.coordinate}"
+    within = f"in a tile of {all_of[k - 1].unit}"
+    what = axis.coordinate if axis.unit == 1 else f"tiles of {axis.unit} {axis.coordinate}"
+    return f"{size}{what} {within}"

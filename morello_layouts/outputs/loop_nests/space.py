@@ -1,0 +1,421 @@
+"""The iteration space of a nest: named coordinates, maps that take them, loops over it in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
+from dataclasses import replace
+from functools import cached_property, cmp_to_key
+
+from morello_layouts.core.expr import AffineExpr, Atom, BitXor, Digit, Var, canonicalize, variable
+from morello_layouts.core.expr.affine import operands_of, xor
+from morello_layouts.core.expr.assumptions import Assumption, meet_all
+from morello_layouts.core.expr.sizes import (
+    Int,
+    SizeExpr,
+    absolute,
+    ceil_quotient,
+    common_divisor,
+    is_nonnegative,
+    magnitude,
+)
+from morello_layouts.core.expr.substitution import substitute
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.layout import ElementType
+from morello_layouts.core.limits import LOOP_AXES, LOOP_SUMS
+from morello_layouts.core.maps import AffineMap, IndexMap
+from morello_layouts.core.maps.names import renamed
+from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
+
+
+@frozen
+class Access:
+    """A map in a nest: the offset of an array's element at a point of the iteration space."""
+
+    name: str  #: the name of the array.
+    over: tuple[str, ...]  #: the coordinates that the map takes, in its order.
+    form: AffineExpr  #: the offset over these names, simplified.
+    source: str = ""  #: the map as text.
+    element: ElementType | None = None  #: the type of the array's elements, if the map tells.
+
+
+@frozen(slots=False)
+class Space:
+    """All points of a box of named coordinates, and the arrays that are visited there."""
+
+    sizes: Mapping[str, Int]  #: the number of values of each coordinate, by name.
+    accesses: tuple[Access, ...]  #: the arrays.
+    assumptions: tuple[Assumption, ...] = ()  #: the assumptions about symbolic sizes.
+    more_sizes: frozenset[str] = frozenset()  #: names of sizes that only tiles have.
+
+    @staticmethod
+    def of(
+        maps: Mapping[str, AffineMap | IndexMap],
+        over: Mapping[str, Sequence[str]],
+        more_sizes: frozenset[str] = frozenset(),
+    ) -> Space:
+        """Join maps by the names of their coordinates."""
+        sizes: dict[str, Int] = {}
+        accesses = []
+        known = meet_all(one for m in maps.values() for one in m.assumptions)
+        for name, given in maps.items():
+            m, source, element = (
+                (given, str(given), None)
+                if isinstance(given, AffineMap)
+                else (given.affine_map, given.source, given.element_type)
+            )
+            m, names = m.assume(known), tuple(over[name])
+            for at, n in zip(names, m.sizes, strict=True):
+                if sizes.setdefault(at, n) != n:
+                    raise ShapeError(
+                        f"{at} of {name}: expected {sizes[at]} values, got {n}",
+                        "maps are joined by the names of their coordinates",
+                        "rename the coordinate, or take a part of the larger array, such as m[:4]",
+                    )
+            accesses.append(Access(name, names, renamed(m.form, names), source, element))
+        found = Space(sizes, tuple(accesses), known, more_sizes)
+        _require_different(found.names)
+        return found
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of coordinates, symbolic sizes and arrays."""
+        return *self.sizes, *self.size_names, *(access.name for access in self.accesses)
+
+    @cached_property
+    def size_names(self) -> tuple[str, ...]:
+        """The names of the symbolic sizes."""
+        found = set(self.more_sizes)
+        for n in self.sizes.values():
+            found |= n.names() if isinstance(n, SizeExpr) else frozenset()
+        for access in self.accesses:
+            found |= access.form.sizes()
+        return tuple(sorted(found))
+
+
+def _require_different(names: Sequence[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise ShapeError(
+                f"{name!r} names two things",
+                "coordinates, symbolic sizes and arrays have names of their own",
+                "rename coordinates by the argument names, or arrays by their keys",
+            )
+
+
+@frozen
+class Axis:
+    """A loop: one digit of a coordinate."""
+
+    name: str  #: the loop's variable.
+    coordinate: str  #: the coordinate of which it is a digit.
+    unit: Int  #: what the coordinate grows by from one turn to the next.
+    size: Int  #: the number of turns, in a whole tile.
+
+    @property
+    def variable(self) -> AffineExpr:
+        """The loop's variable within its bounds."""
+        return variable(self.name, 0, self.size - 1 if self.size != 0 else 0)
+
+
+@frozen
+class Limit:
+    """A condition on loops of which a tile may be partial: ``Σ weight · axis < size``."""
+
+    weights: Mapping[str, Int]
+    size: Int
+
+    def split(self, name: str, unit: Int, outer: str, inner: str) -> Limit:
+        """Return the condition with two axes in place of one."""
+        weight = self.weights.get(name)
+        if weight is None:
+            return self
+        others = {key: w for key, w in self.weights.items() if key != name}
+        return Limit({**others, outer: weight * unit, inner: weight}, self.size)
+
+
+@frozen(slots=False)
+class Digits:
+    """Coordinates as sums of axes."""
+
+    #: the axes by name; those of a coordinate from the highest unit to the lowest.
+    axes: Mapping[str, Axis]
+    forms: tuple[AffineExpr, ...]  #: the offset of each array over the axes, simplified.
+    coordinates: Mapping[str, AffineExpr]  #: each coordinate over the axes.
+    limits: tuple[Limit, ...] = ()  #: the conditions of partial tiles.
+    #: the axes over the tiles that a user asked for, the outer tiles first.
+    tiles: tuple[frozenset[str], ...] = ()
+
+    @staticmethod
+    def of(space: Space, turned: AbstractSet[str] = frozenset()) -> Digits:
+        """Return each coordinate as one axis; some of them backwards, from the last value on."""
+        axes = {name: Axis(name, name, 1, n) for name, n in space.sizes.items() if n != 1}
+        zero = AffineExpr((), 0)
+        values = {name: axes[name].variable if name in axes else zero for name in space.sizes}
+        for name in turned & {*axes}:
+            values[name] = (space.sizes[name] - 1) - values[name]
+        forms = tuple(canonicalize(substitute(a.form, values)) for a in space.accesses)
+        return Digits(axes, forms, values)
+
+    def split(self, name: str, unit: Int) -> Digits:
+        """Return the digits with an axis in tiles of ``unit`` turns."""
+        if len(self.axes) >= LOOP_AXES:
+            raise UnsupportedError(
+                f"loops: expected up to {LOOP_AXES}, got more",
+                "each unit at which a formula divides a coordinate takes a loop",
+                "give a layout with fewer levels of tiles",
+            )
+        old = self.axes[name]
+        outer = Axis(f"{name}'", old.coordinate, old.unit * unit, ceil_quotient(old.size, unit))
+        inner = replace(old, name=f"{name},", size=unit)
+        axes = dict(_replaced(self.axes.items(), name, (outer, inner)))
+        value = {name: outer.variable * unit + inner.variable}
+        limits = [limit.split(name, unit, outer.name, inner.name) for limit in self.limits]
+        if old.size % unit != 0:
+            limits.append(Limit({outer.name: unit, inner.name: 1}, old.size))
+        return replace(
+            self.substituted(value),
+            axes=axes,
+            limits=tuple(limits),
+            tiles=tuple(
+                level - {name} | {outer.name, inner.name} if name in level else level
+                for level in self.tiles
+            ),
+        )
+
+    def tiled(self, tiles: Mapping[str, Sequence[Int]]) -> Digits:
+        """Return the digits with coordinates in tiles of some sizes, the outer tiles first."""
+        found, levels = self, dict[int, set[str]]()
+        for coordinate, units in tiles.items():
+            inner = coordinate
+            for k, unit in enumerate(units):
+                size = found.axes[inner].size if inner in found.axes else 1
+                if _is_proper(unit, size):
+                    found = found.split(inner, unit)
+                    levels.setdefault(k, set()).add(f"{inner}'")
+                    inner = f"{inner},"
+        return replace(found, tiles=tuple(frozenset(levels[k]) for k in sorted(levels)))
+
+    def refined(self) -> Digits:
+        """Return the digits split at all units at which a formula divides an axis."""
+        found = self
+        while (at := _best(found._units(sums=False), found.axes)) is not None:
+            found = found.split(*at)
+        tried = found
+        while 0 < tried.remainders <= LOOP_SUMS and len(tried.axes) < LOOP_AXES:
+            at = _best(tried._units(sums=True), tried.axes)
+            if at is None:
+                break
+            tried = tried.split(*at)
+        return tried if tried.remainders < found.remainders else found
+
+    def unswizzled(self, which: int) -> Digits:
+        """Return the digits over the places of swizzled elements in an array, not the elements.
+
+        If ``i ^ j`` is a digit of the offset, ``j' = i ^ j`` is a loop like any other, and j is
+        ``j' ^ i``.
+        """
+        found = self
+        for atom in self.forms[which].atoms():
+            part = found._place(atom, which) if isinstance(atom, BitXor) else None
+            if isinstance(atom, BitXor) and part is not None:
+                (var,) = part.variables()
+                found = found.substituted({var.name: xor(*atom.parts)})
+        return found
+
+    def _place(self, atom: BitXor, which: int) -> AffineExpr | None:
+        """Return the part of an exclusive or that is an axis of its own, used nowhere else."""
+        form = self.forms[which]
+        limited = {name for limit in self.limits for name in limit.weights}
+        for part in atom.parts:
+            var = part.as_atom()
+            if not isinstance(var, Var) or var.name in limited:
+                continue
+            size = self.axes[var.name].size
+            others = [other for other in atom.parts if other is not part]
+            uses = [a for a in form.atoms() if a == var or var in _operand_variables(a)]
+            is_free = all(a in (var, atom) for a in uses) and var not in dict(form.terms)
+            is_full = isinstance(size, int) and size.bit_count() == 1
+            if is_free and is_full and all(x.interval.within(0, size - 1) for x in others):
+                return part
+        return None
+
+    def substituted(self, values: Mapping[str, AffineExpr]) -> Digits:
+        """Return the digits with forms in place of axes in formulas; the axes stay."""
+        coordinates = {k: canonicalize(substitute(x, values)) for k, x in self.coordinates.items()}
+        forms = tuple(canonicalize(substitute(form, values)) for form in self.forms)
+        return replace(self, forms=forms, coordinates=coordinates)
+
+    @property
+    def remainders(self) -> int:
+        """The number of divisions and remainders that are left."""
+        return sum(isinstance(atom, Digit) for form in self.forms for atom in form.atoms())
+
+    def _units(self, *, sums: bool) -> dict[str, set[Int]]:
+        """Return the units at which digits divide each axis: those of an axis alone, or in sums."""
+        found: dict[str, set[Int]] = {}
+        for form in self.forms:
+            for atom in form.atoms():
+                if not isinstance(atom, Digit):
+                    continue
+                units = [atom.divisor] if atom.divisor != 1 else []
+                units += [] if atom.modulus is None else [atom.divisor * atom.modulus]
+                terms = [(a, c) for a, c in atom.operand.terms if isinstance(a, Var)]
+                alone = len(terms) == len(atom.operand.terms) == 1 and atom.operand.const == 0
+                if alone and terms[0][1] == 1:
+                    found.setdefault(terms[0][0].name, set()).update(units)
+                elif sums:
+                    for name, unit in _in_sum(terms, units):
+                        found.setdefault(name, set()).add(unit)
+        return found
+
+    def named(self, taken: Iterable[str]) -> Digits:
+        """Return the digits with names for readers: ``i``, or ``i0, i1, …`` from the outside."""
+        used, names = {*taken}, dict[str, str]()
+        for coordinate in self.coordinates:
+            own = [axis for axis in self.axes.values() if axis.coordinate == coordinate]
+            if len(own) == 1:
+                is_same = self.coordinates[coordinate].as_atom() is not None
+                names[own[0].name] = coordinate if is_same else fresh(f"{coordinate}_", used)
+            for k, axis in enumerate(own if len(own) > 1 else ()):
+                stem = f"{coordinate}_" if coordinate[-1:].isdigit() else coordinate
+                names[axis.name] = fresh(f"{stem}{k}", used | set(self.coordinates))
+        axes = {names[key]: replace(axis, name=names[key]) for key, axis in self.axes.items()}
+        values = {key: axes[name].variable for key, name in names.items()}
+        return Digits(
+            axes,
+            tuple(substitute(form, values) for form in self.forms),
+            {key: substitute(form, values) for key, form in self.coordinates.items()},
+            tuple(
+                Limit({names[key]: w for key, w in limit.weights.items()}, limit.size)
+                for limit in self.limits
+            ),
+            tuple(frozenset(names[key] for key in level) for level in self.tiles),
+        )
+
+
+def _operand_variables(atom: Atom) -> frozenset[Var]:
+    return frozenset(v for operand in operands_of(atom) for v in operand.variables())
+
+
+def fresh(name: str, used: AbstractSet[str]) -> str:
+    """Return a name that is not used, with underscores behind it if need be."""
+    while name in used:
+        name += "_"
+    return name
+
+
+def _replaced(
+    items: Iterable[tuple[str, Axis]], name: str, axes: Sequence[Axis]
+) -> Iterator[tuple[str, Axis]]:
+    for key, axis in items:
+        yield from ((one.name, one) for one in axes) if key == name else [(key, axis)]
+
+
+def _in_sum(terms: Sequence[tuple[Var, Int]], units: Sequence[Int]) -> Iterator[tuple[str, Int]]:
+    """Yield the units at which the variables of a sum would have to be split."""
+    for var, c in terms:
+        others: Int = 0
+        for other, k in terms:
+            others = common_divisor(others, k) if other is not var else others
+        for unit in units:
+            yield var.name, _over(unit, common_divisor(unit, c))
+            yield var.name, _over(common_divisor(unit, others), common_divisor(others, c))
+
+
+def _over(a: Int, b: Int) -> Int:
+    return 1 if b == 0 or a % b != 0 else a // b
+
+
+def _best(units: Mapping[str, set[Int]], axes: Mapping[str, Axis]) -> tuple[str, Int] | None:
+    """Return the largest unit of an axis that divides no other of its units."""
+    for name, axis in axes.items():
+        proper = [u for u in units.get(name, ()) if _is_proper(u, axis.size)]
+        largest = [u for u in proper if not any(v != u and v % u == 0 for v in proper)]
+        if largest:
+            return name, max(largest, key=lambda u: (*magnitude(u), str(u)))
+    return None
+
+
+def _is_proper(unit: Int, size: Int) -> bool:
+    """Whether tiles of a unit are a split: more than one turn in a tile, more than one tile."""
+    return unit not in (1, size) and is_nonnegative(unit - 1) and not is_nonnegative(unit - size)
+
+
+def physical(digits: Digits, form: AffineExpr) -> tuple[Axis, ...]:
+    """Return the axes by their strides in a buffer, the largest first.
+
+    Axes along which the offset does not change come last: the nest stays at a place until all that
+    needs it is done. Tiles that a user asked for come first, each level by itself.
+    """
+
+    def later(a: Axis, b: Axis) -> int:
+        return _compare(stride_in(form, b.name), stride_in(form, a.name))
+
+    by_stride = sorted(digits.axes.values(), key=cmp_to_key(later))
+    return _by_tiles(digits, by_stride)
+
+
+def falling(space: Space, which: int) -> frozenset[str]:
+    """Return the coordinates along which the offset in an array falls."""
+    form = space.accesses[which].form
+    return frozenset(name for name in space.sizes if is_nonnegative(-1 - stride_in(form, name)))
+
+
+def named(digits: Digits, order: Sequence[str]) -> tuple[Axis, ...]:
+    """Return the axes in the order of names; a coordinate's name stands for its other axes."""
+    axes = digits.axes
+    known = [*axes, *(name for name in digits.coordinates if name not in axes)]
+    for name in order:
+        if name not in known or order.count(name) > 1:
+            raise LayoutError(
+                f"order: expected each of {', '.join(known)} at most once, got {name!r}",
+                "an order names coordinates or loops; physical is the order of a buffer",
+                f"give for example {','.join(digits.coordinates)}, or physical",
+            )
+    found: list[Axis] = []
+    for name in order:
+        if name in axes:
+            found.append(axes[name])
+        else:
+            found += [a for a in axes.values() if a.coordinate == name and a.name not in order]
+    left = [axis.name for axis in axes.values() if axis not in found]
+    if left:
+        raise LayoutError(
+            f"order: expected all loops, got none of {', '.join(left)}",
+            "a nest visits each element",
+            f"name {', '.join(dict.fromkeys(axes[name].coordinate for name in left))} too",
+        )
+    is_split = any(name in axes and axes[name].coordinate != name for name in order)
+    return tuple(found) if is_split else _by_tiles(digits, found)
+
+
+def _by_tiles(digits: Digits, axes: Sequence[Axis]) -> tuple[Axis, ...]:
+    """Return the axes over outer tiles first, then those over inner tiles, then the others."""
+    found: list[Axis] = []
+    for level in digits.tiles:
+        found += [axis for axis in axes if axis.name in level]
+    return (*found, *(axis for axis in axes if axis not in found))
+
+
+def stride_in(form: AffineExpr, name: str) -> Int:
+    """Return the factor of an axis in a form; inside of digits, a bound of it."""
+    total: Int = 0
+    for atom, c in form.terms:
+        if isinstance(atom, Var):
+            total = total + c if atom.name == name else total
+            continue
+        inner = [stride_in(operand, name) for operand in operands_of(atom)]
+        total = total + next((c * k for k in inner if k != 0), 0)
+    return total
+
+
+def _compare(a: Int, b: Int) -> int:
+    """Compare strides without their signs; a stride of 0 is the smallest."""
+    a, b = absolute(a), absolute(b)
+    if a == b:
+        return 0
+    if is_nonnegative(a - b):
+        return 1
+    if is_nonnegative(b - a):
+        return -1
+    return 1 if magnitude(a) > magnitude(b) else -1

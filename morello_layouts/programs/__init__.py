@@ -1,0 +1,1 @@
+"""What is said of whole programs: HLO, reads, reports, advice."""

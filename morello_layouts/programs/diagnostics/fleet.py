@@ -1,0 +1,369 @@
+"""Many dumps: what layouts cost across thousands of programs, by source line, shape and kind.
+
+Each program becomes a digest of a few rows, so memory does not grow with the dumps. Digests may be
+kept in a journal, one JSON object a line; a run that was stopped goes on behind them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from glob import glob
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar, Final, TypeAlias
+
+from morello_layouts.core.checks import as_int
+from morello_layouts.core.description import count
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.limits import FLEET_KEYS, REPORT_CHANGES
+from morello_layouts.errors import LayoutError
+from morello_layouts.programs.diagnostics.digests import (
+    PADDING,
+    Digest,
+    by_dask,
+    by_processes,
+    digest_of,
+    stamp_of,
+)
+from morello_layouts.programs.diagnostics.moves import effect_text
+from morello_layouts.programs.report import (
+    Columns,
+    Report,
+    Summary,
+    Table,
+    bytes_cell,
+    bytes_text,
+    first_rows,
+    number_cell,
+    text_cell,
+)
+
+Progress: TypeAlias = Callable[[int, int], object]
+"""Called with the number of programs that are done, and of all."""
+
+_PROGRAMS: Final = ("*after_optimizations.txt", "*oom_intermediate_module.txt")
+_NOT_PROGRAMS: Final = ("buffer-assignment", "memory-usage-report", "before_optimizations")
+
+
+def programs_in(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
+    """Return the programs in folders, behind patterns, or named by themselves; each once.
+
+    In a folder these are the compiler's optimised programs, at any depth; if it has none, all text
+    files that may be programs.
+    """
+    found: dict[Path, None] = {}
+    for path in paths:
+        text = os.fspath(path)
+        every = sorted(map(Path, glob(text, recursive=True))) if is_pattern(text) else [Path(text)]
+        for each in every:
+            found.update(dict.fromkeys(_in_folder(each) if each.is_dir() else [each]))
+    if not found:
+        raise LayoutError(
+            "there are no programs here",
+            "a folder of dumps has files *after_optimizations.txt",
+            "give a folder, a pattern such as 'dumps/**/*.txt', or files",
+        )
+    return list(found)
+
+
+def is_pattern(text: str) -> bool:
+    """Return whether a text stands for many files; a path may have brackets.
+
+    >>> is_pattern("dumps/**/*.txt"), is_pattern("f32[8].txt")
+    (True, False)
+    """
+    return "*" in text or "?" in text
+
+
+def _in_folder(folder: Path) -> list[Path]:
+    named = {path for pattern in _PROGRAMS for path in folder.rglob(pattern)}
+    if not named:
+        every = (path for end in ("*.txt", "*.hlo") for path in folder.rglob(end))
+        named = {p for p in every if not any(word in p.name for word in _NOT_PROGRAMS)}
+    return sorted(named)
+
+
+@dataclass(slots=True)
+class Sum:
+    """The cost of one key over the programs."""
+
+    bytes: int = 0  #: the bytes.
+    count: int = 0  #: the arrays or moves.
+    programs: int = 0  #: the programs that have it.
+
+
+class _Sums(dict[str, Sum]):
+    """Sums by key; of too many keys those of the fewest bytes are dropped."""
+
+    def add(self, key: str, size: int, times: int) -> None:
+        entry = self.setdefault(key, Sum())
+        entry.bytes += size
+        entry.count += times
+
+    def see(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            self[key].programs += 1
+        if len(self) > FLEET_KEYS:
+            kept = sorted(self.items(), key=lambda pair: -pair[1].bytes)[: FLEET_KEYS // 2]
+            self.clear()
+            self.update(kept)
+
+
+@frozen
+class FleetRow:
+    """A row of a table over many programs."""
+
+    json_keys: ClassVar = ("*",)
+
+    key: str  #: the source line, the type, the kind or the program.
+    bytes: int  #: the bytes that it costs in all programs together.
+    count: int  #: the arrays or moves.
+    programs: int  #: the programs that have it.
+
+
+@frozen
+class FleetReport(Report):
+    """What layouts cost across many programs. ``print`` it, or let a notebook show it."""
+
+    json_keys: ClassVar = ("*",)
+
+    programs: int  #: the number of programs that were read.
+    instructions: int  #: the instructions of all of them.
+    reserved_bytes: int  #: bytes of all parameters and results together.
+    padding_bytes: int  #: bytes of them that hold no data.
+    written_bytes: int  #: bytes that copies and relayouts write.
+    saved_bytes: int  #: bytes that parameters and outputs could take less.
+    undecided: int  #: moves whose effect is unknown.
+    by_source: tuple[FleetRow, ...]  #: the cost by source line, the most bytes first.
+    by_shape: tuple[FleetRow, ...]  #: the cost by type and layout.
+    by_kind: tuple[FleetRow, ...]  #: the cost by kind: padding, and the effects of moves.
+    by_program: tuple[FleetRow, ...]  #: the cost by program.
+    failures: tuple[tuple[str, str], ...]  #: the files that could not be read, and why.
+
+    def summary(self) -> Summary:
+        """Return the verdict over all programs."""
+        lines = [
+            (
+                f"padding: {bytes_text(self.padding_bytes)} of the "
+                f"{bytes_text(self.reserved_bytes)} of all parameters and results"
+            ),
+            f"copies and relayouts write {bytes_text(self.written_bytes)}",
+            f"parameters and outputs could take {bytes_text(self.saved_bytes)} less",
+            f"{self.instructions:,} instructions; moves that are not decided: {self.undecided:,}",
+        ]
+        warnings = [f"{path}: {why}" for path, why in self.failures[:REPORT_CHANGES]]
+        if len(self.failures) > len(warnings):
+            warnings.append(f"and {len(self.failures) - len(warnings):,} more files")
+        return Summary(count(self.programs, "program"), tuple(lines), tuple(warnings))
+
+    def tables(self) -> tuple[Table, ...]:
+        """Return the cost by kind, source line, type and program."""
+        parts = (
+            ("By kind", self.by_kind),
+            ("By source line", self.by_source),
+            ("By type", self.by_shape),
+            ("By program", self.by_program),
+        )
+        return tuple(first_rows(t, _COLUMNS, rows) for t, rows in parts)
+
+    def write_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Write all rows into a Parquet file: table, key, bytes, count, programs.
+
+        Raises:
+            LayoutError: if pyarrow is not installed, or the file cannot be written.
+        """
+        try:
+            pyarrow: Any = import_module("pyarrow")
+            parquet: Any = import_module("pyarrow.parquet")
+        except ImportError:
+            raise LayoutError(
+                "pyarrow is not installed",
+                "it writes Parquet files",
+                "install it: pip install 'morello-layouts[dask]', or write JSON",
+            ) from None
+        names = ("source", "shape", "kind", "program")
+        rows = [
+            {"table": name, **asdict(row)} for name in names for row in getattr(self, f"by_{name}")
+        ]
+        try:
+            parquet.write_table(pyarrow.Table.from_pylist(rows, _schema(pyarrow)), os.fspath(path))
+        except OSError as error:
+            raise LayoutError(
+                f"{os.fspath(path)} cannot be written: {error.strerror or error}",
+                "a Parquet file is written into an existing folder",
+                "give another path",
+            ) from None
+
+
+def _schema(pyarrow: Any) -> Any:
+    numbers = [(name, pyarrow.int64()) for name in ("bytes", "count", "programs")]
+    return pyarrow.schema([("table", pyarrow.string()), ("key", pyarrow.string()), *numbers])
+
+
+_COLUMNS: Final[Columns[FleetRow]] = (
+    ("bytes", lambda row: bytes_cell(row.bytes)),
+    ("count", lambda row: number_cell(row.count)),
+    ("programs", lambda row: number_cell(row.programs)),
+    ("of", lambda row: text_cell(row.key)),
+)
+
+NO_SOURCE: Final = "(no source line)"
+
+
+@dataclass(slots=True)
+class _Fleet:
+    """The sums as far as digests came."""
+
+    totals: dict[str, int] = field(default_factory=dict)
+    programs: int = 0
+    tables: tuple[_Sums, _Sums, _Sums, _Sums] = field(
+        default_factory=lambda: (_Sums(), _Sums(), _Sums(), _Sums())
+    )
+    failures: list[tuple[str, str]] = field(default_factory=list)
+
+    def add(self, digest: Digest) -> None:
+        """Add a program."""
+        if "error" in digest:
+            self.failures.append((digest["path"], digest["error"]))
+            return
+        self.programs += 1
+        for name in _TOTALS:
+            self.totals[name] = self.totals.get(name, 0) + (digest[name] or 0)
+        seen: tuple[set[str], ...] = (set(), set(), set(), set())
+        for kind, source, shape, size, times in digest["rows"]:
+            words = kind if kind == PADDING else effect_text(kind)
+            keys = (source or NO_SOURCE, shape, words, digest["path"])
+            for table, key, own in zip(self.tables, keys, seen, strict=True):
+                table.add(key, size, times)
+                own.add(key)
+        for table, own in zip(self.tables, seen, strict=True):
+            table.see(own)
+
+    def report(self) -> FleetReport:
+        """Return the report."""
+        tables = (
+            tuple(
+                FleetRow(key, **asdict(each))
+                for key, each in sorted(table.items(), key=lambda pair: (-pair[1].bytes, pair[0]))
+            )
+            for table in self.tables
+        )
+        by_source, by_shape, by_kind, by_program = tables
+        totals = {name: self.totals.get(name, 0) for name in _TOTALS}
+        failures = tuple(sorted(self.failures))
+        return FleetReport(
+            self.programs,
+            **totals,
+            by_source=by_source,
+            by_shape=by_shape,
+            by_kind=by_kind,
+            by_program=by_program,
+            failures=failures,
+        )
+
+
+_TOTALS: Final = (
+    *("instructions", "reserved_bytes", "padding_bytes", "written_bytes", "saved_bytes"),
+    "undecided",
+)
+
+
+def diagnose_many(
+    paths: Iterable[str | os.PathLike[str]],
+    *,
+    jobs: int = 1,
+    journal: str | os.PathLike[str] | None = None,
+    dask: str | None = None,
+    progress: Progress | None = None,
+) -> FleetReport:
+    """Return what layouts cost across many programs.
+
+    A file that cannot be read is reported and loses nothing. With a journal, a run that was stopped
+    goes on where it stopped: programs that are in it and did not change are not read again.
+
+    Args:
+        paths: folders, patterns and files of programs.
+        jobs: the number of processes.
+        journal: a file for the digests of programs, or None.
+        dask: the address of a Dask scheduler whose workers see the same files, or None.
+        progress: called with the number of programs that are done, and of all.
+
+    Raises:
+        LayoutError: if there are no programs, the journal cannot be written, or Dask is not
+            installed.
+
+    >>> from morello_layouts.programs.diagnostics import diagnose_many
+    >>> diagnose_many(["no such file"]).failures[0][0]
+    'no such file'
+    """
+    jobs = as_int(jobs, "jobs", 1, fix="give the number of processes, from 1")
+    every = [str(path) for path in programs_in(paths)]
+    fleet, done = _Fleet(), _journal_of(journal)
+    todo: list[str] = []
+    for path in every:
+        kept = done.get(path)
+        if kept is not None and {k: kept[k] for k in ("size", "time")} == stamp_of(path):
+            fleet.add(kept)
+        else:
+            todo.append(path)
+    finished = len(every) - len(todo)
+    if dask is not None:
+        digests = by_dask(todo, dask)
+    else:
+        digests = map(digest_of, todo) if jobs == 1 else by_processes(todo, jobs)
+    with _appending(journal) as write:
+        for digest in digests:
+            write(digest)
+            fleet.add(digest)
+            finished += 1
+            if progress is not None:
+                progress(finished, len(every))
+    return fleet.report()
+
+
+def _journal_of(path: str | os.PathLike[str] | None) -> dict[str, Digest]:
+    """Return the digests of a journal by path; a line that was cut off is left out."""
+    found: dict[str, Digest] = {}
+    if path is None or not Path(path).exists():
+        return found
+    with Path(path).open(encoding="utf-8", errors="replace") as file:
+        for line in file:
+            with suppress(ValueError, TypeError, KeyError):
+                digest = json.loads(line)
+                if "error" not in digest and {"size", "time", "rows"} <= digest.keys():
+                    found[digest["path"]] = digest
+    return found
+
+
+class _appending:  # noqa: N801  (a context manager, used like a function)
+    """Writes digests to the end of a journal, each whole line at once."""
+
+    def __init__(self, path: str | os.PathLike[str] | None) -> None:
+        self._path = path
+        self._file: Any = None
+
+    def __enter__(self) -> Callable[[Digest], None]:
+        if self._path is not None:
+            try:
+                self._file = Path(self._path).open("a", encoding="utf-8")
+                self._file.write("\n")  # behind a line that was cut off
+            except OSError as error:
+                raise LayoutError(
+                    f"{os.fspath(self._path)} cannot be written: {error.strerror or error}",
+                    "the journal keeps what is done, so that a run may go on",
+                    "give the path of a file in an existing folder",
+                ) from None
+        return self._write
+
+    def _write(self, digest: Digest) -> None:
+        if self._file is not None:
+            self._file.write(json.dumps(digest) + "\n")
+            self._file.flush()
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            self._file.close()

@@ -1,0 +1,261 @@
+"""The arrays of a program that pad most, and layouts for those that are stored."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import ClassVar, Final, TypedDict, cast
+
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.limits import REPORT_PLACES
+from morello_layouts.core.plain import plain
+from morello_layouts.errors import LayoutError
+from morello_layouts.machines.tpu_layouts import Suggestion, Waste, suggest
+from morello_layouts.notations.xla import XlaShape
+from morello_layouts.programs.diagnostics.buffers import (
+    Buffer,
+    WasteCache,
+    entry_arrays,
+    output_leaves,
+    without_memory_space,
+)
+from morello_layouts.programs.diagnostics.forces import Force, Neighbours
+from morello_layouts.programs.diagnostics.moves import Place, place_of
+from morello_layouts.programs.hlo import HloInstruction, HloModule
+from morello_layouts.programs.report import factor_cell
+
+
+@frozen
+class SpaceCount:
+    """A memory space, and how many arrays lie there."""
+
+    space: int
+    count: int
+
+
+class Told(TypedDict):
+    """A suggestion as JSON."""
+
+    layout: str
+    changes: list[str]
+    reserved_bytes: int
+    factor: float
+    hint: str
+    tried: bool
+
+
+@frozen
+class Alternative:
+    """A layout that takes fewer bytes than an array does, or the reason why none is told.
+
+    >>> from morello_layouts.notations import parse
+    >>> print(alternative_to(parse("f32[8,128]{1,0:T(8,128)}"), "v5e"))
+    no order or folding takes fewer bytes
+    """
+
+    suggestion: Suggestion | None  #: the best order, folding and tile, or None.
+    reason: str = ""  #: why there is no suggestion; empty if there is one.
+
+    @property
+    def told(self) -> Told | None:
+        """The suggestion as JSON: its hint is for a stored array, and was not tried."""
+        best = self.suggestion
+        if best is None:
+            return None
+        return cast("Told", {**plain(best), "hint": stored_hint(best), "tried": False})
+
+    def __str__(self) -> str:
+        best = self.suggestion
+        if best is None:
+            return self.reason
+        return f"fewer bytes: {best.shape}, {factor_cell(best.waste).text}: {stored_hint(best)}"
+
+
+_INSIDE: Final = "for a value inside"
+_WORTH: Final = 0.01  # of the program's bytes
+
+
+def stored_hint(best: Suggestion) -> str:
+    """Return advice for an array that is stored between programs, in words."""
+    words = best.hint.partition(f"; {_INSIDE}")[0]
+    follows = "a relayout follows where the program computes with it; " if best.changes else ""
+    return f"{words}; {follows}not tried"
+
+
+INSIDE_REASON: Final = (
+    "the layout of a value inside a program is not the user's: it follows from the instructions "
+    "that make and read it"
+)
+
+
+def alternative_to(
+    shape: XlaShape,
+    generation: str,
+    *,
+    is_stored: bool = True,
+    times: int = 1,
+    of: int = 0,
+    bound: HloInstruction | None = None,
+) -> Alternative:
+    """Return the best layout of an array on a generation, if it takes fewer bytes.
+
+    For a value inside a program there is none: a reshape or transpose there changes no layout. A
+    tile that the compiler does not choose by itself is not offered, as most programs with one fail
+    to compile.
+
+    Args:
+        shape: the array, with its layout.
+        generation: one of ``ml.tpu.GENERATIONS``.
+        is_stored: whether it is a parameter or output of a program.
+        times: how many of it are stored.
+        of: the bytes of the program; what saves less than one percent of them is not told.
+        bound: an instruction that has the array in a layout of its own, before or behind which the
+            program would move it: that writes at least as many bytes as a layout saves.
+    """
+    if not is_stored:
+        return Alternative(None, INSIDE_REASON)
+    if any(shape.dynamic_dimensions):
+        return Alternative(None, "nothing is suggested for sizes that change while a program runs")
+    try:
+        every = suggest(shape.element_type, shape.shape, generation, limit=None)
+    except LayoutError as error:
+        return Alternative(None, f"nothing is suggested: {error.what}")
+    best = next((each for each in every if "tile" not in each.changes), None)
+    if best is None or best.byte_size >= shape.byte_size:
+        return Alternative(None, "no order or folding takes fewer bytes")
+    if times * (shape.byte_size - best.byte_size) < _WORTH * of:
+        return Alternative(
+            None, "an order or folding would save less than 1 percent of the program"
+        )
+    if bound is not None and best.changes:
+        why = f"no hint: it may have to be moved for {bound.name}, which writes more than it saves"
+        return Alternative(None, why)
+    return Alternative(best)
+
+
+@frozen
+class WastefulArray:
+    """A type and layout with padding, and its places in the program.
+
+    >>> from morello_layouts import diagnose, read_hlo
+    >>> found = diagnose(read_hlo("%a = f32[7,3,128]{2,1,0:T(8,128)} add(%b, %c)")).wasteful[0]
+    >>> found.waste.factor, found.count, found.places[0].instruction
+    (2.6666666666666665, 1, 'a')
+    """
+
+    json_keys: ClassVar = (
+        *("*waste", "total_padding", "alternative=alternative.told", "count", "stored"),
+        *("memory_spaces", "producer", "readers", "because", "places"),
+    )
+
+    waste: Waste  #: its bytes, and the reasons for them; without a memory space.
+    spaces: tuple[tuple[int, int], ...]  #: the memory spaces that hold it, and how often.
+    alternative: Alternative  #: a layout that takes fewer bytes.
+    places: tuple[Place, ...]  #: the first places where it is defined, in the order of the dump.
+    count: int  #: the number of all places.
+    stored: int = 0  #: how many of these are parameters or outputs of the program.
+    #: the instruction that the layout of the largest value inside follows from, or None.
+    force: Force | None = None
+    producer: str | None = None  #: the instruction that makes its first operand, or None.
+    readers: tuple[str, ...] = ()  #: the instructions that read the first of them.
+
+    @property
+    def total_padding(self) -> int:
+        """The padding of all of them together; they may share memory."""
+        return self.waste.padding_bytes * self.count
+
+    @property
+    def because(self) -> str | None:
+        """What the layout follows from, in words; None if it is not known."""
+        return None if self.force is None else str(self.force)
+
+    @property
+    def saved_bytes(self) -> int:
+        """The bytes that the parameters and outputs among them could take less."""
+        best = self.alternative.suggestion
+        return 0 if best is None else self.stored * (self.waste.reserved_bytes - best.byte_size)
+
+    @property
+    def memory_spaces(self) -> tuple[SpaceCount, ...]:
+        """The memory spaces and their counts."""
+        return tuple(SpaceCount(*each) for each in self.spaces)
+
+
+def wasteful_arrays(
+    module: HloModule,
+    buffers: Sequence[Buffer],
+    cache: WasteCache,
+    generation: str,
+    *,
+    top: int | None,
+    of: int,
+) -> tuple[tuple[WastefulArray, ...], int]:
+    """Return the arrays that pad most in all, each type and layout once, and how many pad.
+
+    The program has ``of`` bytes, if they are known.
+    """
+    by_shape: dict[XlaShape, list[Buffer]] = {}
+    for buffer in buffers:
+        if cache.bytes_of(buffer.shape).padding_bytes > 0:
+            by_shape.setdefault(buffer.shape, []).append(buffer)
+    groups: dict[XlaShape, list[Buffer]] = {}
+    for shape, defined in by_shape.items():
+        groups.setdefault(without_memory_space(shape), []).extend(defined)
+    every = [(cache[shape], defined) for shape, defined in groups.items()]
+    known = [(found, defined) for found, defined in every if found is not None]
+    known.sort(key=lambda pair: -pair[0].padding_bytes * len(pair[1]))
+    near, outputs, entry = Neighbours(module), output_leaves(module), entry_arrays(module)
+    size = sum(cache.sum_of(arrays).reserved_bytes for arrays in entry)
+    size = max(size + max((cache.bytes_of(b.shape).reserved_bytes for b in buffers), default=0), of)
+    arrays = (
+        _wasteful(found, sorted(defined, key=_line), near, outputs, (generation, size))
+        for found, defined in known[:top]
+    )
+    return tuple(arrays), len(known)
+
+
+def _wasteful(
+    found: Waste,
+    defined: Sequence[Buffer],
+    near: Neighbours,
+    outputs: frozenset[tuple[str, tuple[int, ...]]],
+    program: tuple[str, int],
+) -> WastefulArray:
+    generation, size = program
+    stored = [b for b in defined if b.is_parameter or _is_output(b, outputs)]
+    inside = next((b.instruction for b in defined if b not in stored), None)
+    producer = None if inside is None else near.producer(inside)
+    return WastefulArray(
+        found,
+        _space_counts(defined),
+        alternative_to(
+            found.shape,
+            generation,
+            is_stored=bool(stored),
+            times=len(stored),
+            of=size,
+            bound=near.bound(b.instruction for b in stored) if stored else None,
+        ),
+        tuple(map(place_of, defined[:REPORT_PLACES])),
+        len(defined),
+        len(stored),
+        None if inside is None else near.force(inside),
+        None if producer is None else producer.name,
+        () if inside is None else tuple(i.name for i in near.readers(inside)[:REPORT_PLACES]),
+    )
+
+
+def _is_output(buffer: Buffer, outputs: frozenset[tuple[str, tuple[int, ...]]]) -> bool:
+    """Whether a program returns an array, or the tuple that it is in."""
+    name, path = buffer.instruction.name, buffer.path
+    return any((name, path[:k]) in outputs for k in range(len(path) + 1))
+
+
+def _line(buffer: Buffer) -> int:
+    return buffer.instruction.line
+
+
+def _space_counts(buffers: Iterable[Buffer]) -> tuple[tuple[int, int], ...]:
+    layouts = (buffer.shape.layout for buffer in buffers)
+    found = Counter(layout.memory_space for layout in layouts if layout is not None)
+    return tuple(sorted(found.items()))

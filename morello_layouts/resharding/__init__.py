@@ -1,7 +1,0 @@
-"""Resharding: what must move between two shardings of one array, and how it moves."""
-
-from morello_layouts.resharding.combs import Message, Run
-from morello_layouts.resharding.log import Rematerialization
-from morello_layouts.resharding.plan import Plan, Totals
-
-__all__ = ["Message", "Plan", "Rematerialization", "Run", "Totals"]
