@@ -64,28 +64,34 @@ nitpick_ignore_regex = [
     # Type variables, and types that only the package itself passes to constructors.
     (
         "py:class",
-        r"morello_layouts\.(.*\.[A-Z]|hlo\.module\.Scope|diagnostics\.buffers\.Buffer)",
+        r"morello_layouts\.(.*\.[A-Z]|programs\.hlo\.module\.Scope|programs\.diagnostics\.buffers\.Buffer)",
     ),
     (
         "py:class",
-        r"morello_layouts\.gpu\.(access\.Numbering|relayouts\.BasisPair)",
+        r"morello_layouts\.machines\.gpu\.(access\.Numbering|relayouts\.BasisPair)",
     ),
-    ("py:class", r"morello_layouts\.loop_nests\.(space\.(Digits|Space)|tree\.Walk)"),
-    ("py:class", r"morello_layouts\.kernels\.build\.RawFunction"),
+    ("py:class", r"morello_layouts\.outputs\.loop_nests\.(space\.(Digits|Space)|tree\.Walk)"),
+    ("py:class", r"morello_layouts\.outputs\.kernels\.build\.RawFunction"),
     (
         "py:class",
-        r"(morello_layouts\.resharding\.)?(exchange\.Exchange|counts\.(Formulas|Traffic)|steps\.Step)|Traffic",
+        r"(morello_layouts\.machines\.resharding\.)?(exchange\.Exchange|counts\.(Formulas|Traffic)|steps\.Step)|Traffic",
     ),
     (
         "py:class",
-        r"(morello_layouts\.kernels\.emit_c\.)?CallArguments|BuiltRelayout|Medium|Kind|Origin",
+        r"(morello_layouts\.outputs\.kernels\.emit_c\.)?CallArguments|BuiltRelayout|Medium|Kind|Origin",
     ),
     # Parts of values, of which no page tells more than the value does.
     (
         "py:class",
-        r"morello_layouts\.(indexing\.expressions|kernels\.build|loop_nests\.\w+|maps\.modes)\.\w+",
+        (
+            r"morello_layouts\.(programs\.indexing\.expressions|outputs\.(kernels\.build|loop_nests\.\w+)"
+            r"|core\.maps\.modes)\.\w+"
+        ),
     ),
-    ("py:class", r"morello_layouts\.(recipe\.steps|resharding\.(exchange|steps))\.\w+"),
+    (
+        "py:class",
+        r"morello_layouts\.(core\.recipe\.steps|machines\.resharding\.(exchange|steps))\.\w+",
+    ),
     ("py:(class|exc)", "Array|Bounds|Edges|ExchangeError|Expr|Mapped|Several|Traffic|Unit"),
 ]
 

@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from morello_layouts.core.lazy import importing
 from morello_layouts.machines.tpu_layouts import (
     FORMATS,
     GENERATIONS,
@@ -47,6 +48,7 @@ def __getattr__(name: str) -> Any:
     """Load a name of the TPU compiler on first use."""
     if name not in _COMPILER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from morello_layouts.programs import tpu_compiler
+    with importing:
+        from morello_layouts.programs import tpu_compiler
 
     return getattr(tpu_compiler, name)

@@ -20,6 +20,7 @@ give an int from 1
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import MISSING, Field, FrozenInstanceError, field
 from operator import attrgetter
@@ -122,6 +123,7 @@ class _Init:
 def _init_of(owner: Any, fields: dict[str, Field[Any]]) -> Any:
     """Return a function that takes the fields, and sets each to what its kind makes of it."""
     names: dict[str, Any] = {"MISSING": MISSING}
+    module, made = sys.modules[owner.__module__], dict[str, Any]()
     head, body = ["self"], []
     for x, one in fields.items():
         value, kind = x, one.metadata.get("kind")
@@ -141,8 +143,9 @@ def _init_of(owner: Any, fields: dict[str, Field[Any]]) -> Any:
         body.append(f"    _set_{x}(self, {value if one.init else f'_default_{x}'})")
     if hasattr(owner, "__post_init__"):
         body.append("    self.__post_init__()")
-    exec(f"def __init__({', '.join(head)}):\n" + "\n".join(body or ["    pass"]), names)
-    init = names["__init__"]
+    lines = [f"def made({', '.join(names)}):", f" def __init__({', '.join(head)}):"]
+    exec("\n".join([*lines, *(body or ["    pass"]), " return __init__"]), vars(module), made)
+    init = made["made"](**names)
     init.__qualname__, init.__module__ = f"{owner.__qualname__}.__init__", owner.__module__
     init.__annotations__ = {x: one.type for x, one in fields.items() if one.init}
     return init

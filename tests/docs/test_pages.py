@@ -17,7 +17,8 @@ from tests.support.tables import each_row
 DATA = ROOT / "tests" / "data"
 GENERATED = ROOT / "docs" / "generated"
 PAGES = sorted(p for p in (ROOT / "docs").rglob("*.md") if p.parent != GENERATED)
-MADE = set(re.findall(r'"(\w+\.md)": make_', (ROOT / "docs" / "generate.py").read_text("utf-8")))
+GENERATOR = (ROOT / "docs" / "generate.py").read_text("utf-8")
+MADE = set(re.findall(r'"(\w+\.(?:md|svg))": make_', GENERATOR))
 DIFFERENCES = (ROOT / "docs" / "explanation" / "differences.md").read_text(encoding="utf-8")
 
 
@@ -90,7 +91,7 @@ def test_the_front_page_links_to_all_pages_in_plain_markdown_too() -> None:
     text = INDEX.read_text(encoding="utf-8")
     assert in_trees(text) == linked(text)
     pages = {path.relative_to(INDEX.parent).with_suffix("").as_posix() for path in PAGES}
-    pages |= {f"generated/{Path(name).stem}" for name in MADE}
+    pages |= {f"generated/{Path(name).stem}" for name in MADE if name.endswith(".md")}
     assert pages - {"index"} <= in_trees(text) | {
         path for path in pages if path.startswith("reference/")
     }

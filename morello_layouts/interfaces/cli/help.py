@@ -57,7 +57,7 @@ def sentences(*functions: Callable[..., Any]) -> dict[str, str]:
 def keys_text(spec: str) -> str:
     """Return the keys of JSON in words, those of nested objects in parentheses.
 
-    >>> keys_text("text, *resharding.plan:Totals, steps=expr.simplify:RewriteStep")
+    >>> keys_text("text, *machines.resharding.plan:Totals, steps=core.expr.simplify:RewriteStep")
     'text, held, needed, kept, moved, condition, steps (rule, before, after, because)'
     """
     members: list[tuple[str, list[Any]]] = []
@@ -77,7 +77,7 @@ def keys_of_types(kinds: list[Any]) -> str:
 def found_at(place: str) -> Any:
     """Return what lies at ``module:name``, of this room or of the whole package."""
     module, _, name = place.partition(":")
-    own = "cli." if module in ("layouts", "formulas", "programs") else ""
+    own = "interfaces.cli." if module in ("layouts", "formulas", "programs") else ""
     return getattr(import_module(f"morello_layouts.{own}{module}"), name)
 
 

@@ -70,7 +70,7 @@ GROUPS: Final = {
             '"SM80_16x8x16_F32F16F16F32_TN C" -o lanes.svg',
             '"bf16[8,8]{1,0:T(2,4)(2,1,1,1)}" --mark 6,5 -o dot.png',
         ), saves="picture", then="layouts:drawing",
-            json={"": "file, panels=picture.panel:Panel"},
+            json={"": "file, panels=outputs.picture.panel:Panel"},
             notes=("Without -o the picture goes to the terminal.",)),
         Row("convert", "Write a layout in another notation, proved equal.",
             "convert, convert_all", (
@@ -79,8 +79,8 @@ GROUPS: Final = {
             "nChw16c --shape N,C,H,W --to xla",
             '"f32[M,N]{1,0:T(8,128)}" --assuming "M % 8 == 0, N % 128 == 0"',
         ), "formulas:convert", ("holds",),
-            json={"": "text, *api.conversions:Conversion",
-                  " of all notations": "text, conversions=api.conversions:Conversion"},
+            json={"": "text, *interfaces.api.conversions:Conversion",
+                  " of all notations": "text, conversions=interfaces.api.conversions:Conversion"},
             notes=("Exit status: 0 converted, 1 none exists, 2 bad input, 3 none was found.",)),
         Row("default", "Name the layout that the TPU compiler chooses.",
             "tpu.default_layout, tpu.suggest", (
@@ -124,7 +124,7 @@ GROUPS: Final = {
             '"(N*i + j)//N" --bounds i=0..M-1,j=0..N-1',
             '"floor(i/8)*8 + Mod(i, 8)" --bounds i=0.. --derivation',
         ), "formulas:simplify", json={
-            "": "expression, bounds, simplified, derivation=expr.simplify:RewriteStep"}),
+            "": "expression, bounds, simplified, derivation=core.expr.simplify:RewriteStep"}),
         Row("code", "Print the index formula of a layout as source text.", "code, index_map", (
             '"bf16[10,200]{1,0:T(8,128)(2,1)}"',
             '"[1, 0, 1 p(4)]" --shape 6x8 --language rust --function',
@@ -141,7 +141,8 @@ GROUPS: Final = {
             '"f32[M,N]{1,0}" "f32[M,N]{0,1:T(8,128)}" --of b --language mlir --function',
             '"f32[M,N]{1,0:T(8,128)}" --names i,j --body "f({i}, {j}, x[{x}]);"',
         ), "formulas:loops", ("holds",), "output", json={
-            "": "text, target, *loop_nests:LoopNest", " with --verify also": "proof=proof:Proof"}),
+            "": "text, target, *outputs.loop_nests:LoopNest",
+            " with --verify also": "proof=proof:Proof"}),
         Row("relayout", "Print a function that moves a buffer to another layout.", "relayout", (
             '"f32[1000,1000]{1,0}" "{1,0:T(8,128)}" -o tile.c',
             "NCHW NHWC --shape 8x64x56x56 --type float32 --language cuda",
@@ -160,9 +161,9 @@ GROUPS: Final = {
             "--best --shape 64x64 --bits 16 row.b128 ldmatrix",
             '--in global "f32[64,64]" column',
         ), "layouts:banks", ("holds",),
-            json={"": "answers=gpu:BankConflicts|gpu:BankFormula"
-                      "|gpu.lines:Coalescing|gpu.lines:CacheLines",
-                  " with --best": "*gpu.swizzle:BestSwizzle"},
+            json={"": "answers=machines.gpu:BankConflicts|machines.gpu:BankFormula"
+                      "|machines.gpu.lines:Coalescing|machines.gpu.lines:CacheLines",
+                  " with --best": "*machines.gpu.swizzle:BestSwizzle"},
             notes=("Exit status: 1 if an access has bank conflicts.",)),
         Row("fragments", "List the known operands of matrix instructions.", "fragments", (
             "SM80_16x8x16",
@@ -177,16 +178,16 @@ GROUPS: Final = {
             "\"bf16[K], mesh={'x': 8}, spec=P('x')\" --blocks 32",
             '"f32[1000], placements=[Shard(0)], mesh=(16)" --coordinate 999 --json',
         ), "layouts:shards", json={
-            "": "*explanations:Shards", " with --coordinate also": "places"}),
+            "": "*interfaces.explanations:Shards", " with --coordinate also": "places"}),
         Row("reshard", "Say what must move between two shardings.", "reshard, rematerializations", (
             """"f32[16,16], mesh={'x': 2, 'y': 4}, spec=P('x', 'y')" \\
     "f32[16,16], mesh={'x': 2, 'y': 4}, spec=P(('x', 'y'), None)\"""",
             '--shape 16x16x16 "{devices=[2,1,4]<=[4,2]T(1,0)}" "{devices=[1,8,1]<=[8]}" --device 5',
             "--log training.log",
         ), "layouts:reshard", ("holds",), json={
-            "": "*resharding.plan:Plan",
-            " with --device or --table": "messages=resharding:Message",
-            " with --log": "pairs=resharding.log:Rematerialization",
+            "": "*machines.resharding.plan:Plan",
+            " with --device or --table": "messages=machines.resharding:Message",
+            " with --log": "pairs=machines.resharding.log:Rematerialization",
         }),
     ),
     "Programs": (
@@ -199,10 +200,10 @@ GROUPS: Final = {
             "dump.txt --tree",
             "dumps/ --jobs 8 --journal done.jsonl --html fleet.html",
         ), "programs:hlo", saves="html", json={
-            "": "*diagnostics:Diagnosis",
-            " of two dumps": "*diagnostics:HloComparison",
-            " of --indexing": "*indexing:InstructionIndexing",
-            " of many dumps": "*diagnostics:FleetReport",
+            "": "*programs.diagnostics:Diagnosis",
+            " of two dumps": "*programs.diagnostics:HloComparison",
+            " of --indexing": "*programs.indexing:InstructionIndexing",
+            " of many dumps": "*programs.diagnostics:FleetReport",
         }),
         Row("memory", "Report the memory of a program: its peak, and who is alive.", "memory", (
             "module.oom_intermediate_module.txt",
@@ -219,8 +220,8 @@ GROUPS: Final = {
             "model.py:step --arguments example --tpu v6e --advise",
             'model.py:step --shapes "f32[8,128]{0,1}" --dumps dumps',
         ), "programs:tpu_compile", saves="html", json={
-            "": "*tpu_compiler.compilation:Compilation",
-            " of --advise": "*tpu_compiler.advise:Advice",
+            "": "*programs.tpu_compiler.compilation:Compilation",
+            " of --advise": "*programs.tpu_compiler.advise:Advice",
         }),
     ),
     "Browser": (
