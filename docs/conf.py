@@ -92,6 +92,12 @@ nitpick_ignore_regex = [
         "py:class",
         r"morello_layouts\.(core\.recipe\.steps|machines\.resharding\.(exchange|steps))\.\w+",
     ),
+    # Aliases of parts that one module has for itself, and halves of types that name such aliases.
+    (
+        "py:class",
+        r"morello_layouts\..*\.(Flip|IndexFacts|InstructionFacts|KindBytes|Move|Reported|SpaceCount|Told)",
+    ),
+    ("py:class", r"(Mapping|tuple)\[(Assumption|int|str)"),
     ("py:(class|exc)", "Array|Bounds|Edges|ExchangeError|Expr|Mapped|Several|Traffic|Unit"),
 ]
 
