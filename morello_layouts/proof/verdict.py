@@ -134,7 +134,7 @@ class Proof:
     #: elements of the buffer that are padding, if the claim is about them.
     unused: Int | None = None
     assumptions: tuple[str, ...] = ()  #: the facts assumed about symbolic sizes.
-    #: what was judged: ``"formulas"``, if those that the user gets (SymPy's too) were held against
+    #: what was judged: ``"formulas"``, if those that the user gets (SymPy's too) were compared with
     #: the recipe; if that stayed undecided, ``"the recipe only: …"`` with the reason; empty for
     #: other questions.
     judged: str = ""

@@ -338,9 +338,7 @@ def test_an_opcode_without_a_rule_is_refused_for_that() -> None:
     text = "%r = f32[8,8]{1,0} scaled-dot(f32[8,8]{1,0} %a, f32[8,1]{1,0} %b)"
     with pytest.raises(ml.LayoutError) as caught:
         ml.indexing_map(ml.read_hlo(text), "r")
-    assert (
-        caught.value.why == "there is no rule for this opcode here; XLA's own analysis may have one"
-    )
+    assert caught.value.why == "this opcode has no rule here; XLA's own analysis may have one"
 
 
 def test_operands_are_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -107,7 +107,7 @@ OVERLAPPING = [
 
 @each_row("text, assuming", OVERLAPPING)
 def test_each_condition_at_a_grid_of_sizes(text: str, assuming: str | None) -> None:
-    """What is said of all sizes is held against the offsets at numbers."""
+    """A verdict for all sizes agrees with the offsets at numbers."""
     rank = 3 if text.count(",") == 2 and "offset" not in text and "lambda" not in text else 2
     names = ("M", "N", "K")[:rank]
     m = ml.index_map(text, names, assuming=assuming)

@@ -1,4 +1,4 @@
-"""The keys of JSON in words, as the help of commands lists them, held against JSON."""
+"""The keys of JSON in words, as the help of commands lists them, compared with JSON."""
 
 from __future__ import annotations
 

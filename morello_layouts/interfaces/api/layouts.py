@@ -269,7 +269,7 @@ def subject(
     assuming: Assuming | None = None,
     notation: str | None = None,
 ) -> Subject:
-    """Return what is asked about; its map is made when it is needed. Arguments of ``index_map``."""
+    """Return the subject of a question, whose map is made on need. Arguments of ``index_map``."""
     given = None if shape is None else sizes_of(shape)
     assuming = tuple(assuming) if isinstance(assuming, Iterator) else assuming
     known = () if assuming is None else assumptions_of(assuming)

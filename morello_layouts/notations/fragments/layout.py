@@ -33,7 +33,7 @@ class Axis(NamedTuple):
 Document: TypeAlias = Callable[[int, int], tuple[int, ...]]
 """The coordinate of the element of a thread and a register, as the document has it.
 
-The thread is counted through all axes before the last one. Nothing, ``()``, if there is no element.
+The thread is counted through all axes before the last one. A place without an element gives ``()``.
 """
 
 

@@ -165,7 +165,7 @@ class _Tracer:
             self.depth -= 1
             return found
         if opcode not in OPERATIONS:
-            call.refuse("there is no rule for this opcode here; XLA's own analysis may have one")
+            call.refuse("this opcode has no rule here; XLA's own analysis may have one")
         try:
             maps = OPERATIONS[opcode](call)
         except (ValueError, IndexError, KeyError, StopIteration):

@@ -80,7 +80,7 @@ class IndexingMap(Displayed):
 
     dims: tuple[Variable, ...]  #: the dimensions of the array that the map starts from.
     ranges: tuple[Variable, ...] = ()  #: for one index of it, each value of these is read.
-    runtimes: tuple[Variable, ...] = ()  #: what is known when the program runs.
+    runtimes: tuple[Variable, ...] = ()  #: numbers that only the running program has.
     results: tuple[Expr, ...] = ()  #: the index in the other array.
     constraints: tuple[Constraint, ...] = ()  #: further conditions on the variables.
     is_known_empty: bool = False  #: whether no point satisfies the conditions.
