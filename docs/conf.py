@@ -70,7 +70,7 @@ nitpick_ignore_regex = [
         "py:class",
         r"morello_layouts\.machines\.gpu\.(access\.Numbering|relayouts\.BasisPair)",
     ),
-    ("py:class", r"morello_layouts\.outputs\.loop_nests\.(space\.(Digits|Space)|tree\.Walk)"),
+    ("py:class", r"morello_layouts\.outputs\.loop_nests\.space\.Digits"),
     ("py:class", r"morello_layouts\.outputs\.kernels\.build\.RawFunction"),
     (
         "py:class",
@@ -78,14 +78,14 @@ nitpick_ignore_regex = [
     ),
     (
         "py:class",
-        r"(morello_layouts\.outputs\.kernels\.emit_c\.)?CallArguments|BuiltRelayout|Medium|Kind|Origin",
+        r"(morello_layouts\.outputs\.kernels\.emit_c\.)?CallArguments|BuiltRelayout|Medium|Kind|Provenance",
     ),
     # Parts of values, of which no page tells more than the value does.
     (
         "py:class",
         (
-            r"morello_layouts\.(programs\.indexing\.expressions|outputs\.(kernels\.build|loop_nests\.\w+)"
-            r"|core\.maps\.modes)\.\w+"
+            r"morello_layouts\.(programs\.indexing\.expressions|outputs\.(kernels\.build|codegen\.statements|loop_nests\.\w+)"
+            r"|outputs\.recover\.(layouts|orders)|core\.maps\.modes|core\.expr\.affine)\.\w+"
         ),
     ),
     (
@@ -98,7 +98,10 @@ nitpick_ignore_regex = [
         r"morello_layouts\..*\.(Flip|IndexFacts|InstructionFacts|KindBytes|Move|Reported|SpaceCount|Told)",
     ),
     ("py:class", r"(Mapping|tuple)\[(Assumption|int|str)"),
-    ("py:(class|exc)", "Array|Bounds|Edges|ExchangeError|Expr|Mapped|Several|Traffic|Unit"),
+    (
+        "py:(class|exc)",
+        "Array|Bounds|Edges|ExchangeError|Expr|Mapped|Numbers|Observable|Several|Traffic|Unit",
+    ),
 ]
 
 html_theme = "furo"

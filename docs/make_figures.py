@@ -16,7 +16,8 @@ from morello_layouts.outputs.picture import Picture
 
 def pictures() -> dict[str, str]:
     """Return each picture as SVG, by the name of its file."""
-    return {name: picture.svg() for name, picture in (layouts() | steps()).items()}
+    of_layouts = {name: picture.svg() for name, picture in (layouts() | steps()).items()}
+    return of_layouts | {"q4_K": ml.record("q4_K").svg()}
 
 
 def layouts() -> dict[str, Picture]:

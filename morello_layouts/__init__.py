@@ -62,6 +62,7 @@ if TYPE_CHECKING:
         is_injective as is_injective,
         is_surjective as is_surjective,
         pack as pack,
+        recover as recover,
         register_relayout as register_relayout,
         relayout as relayout,
         rematerializations as rematerializations,
@@ -101,6 +102,10 @@ if TYPE_CHECKING:
         read_oom as read_oom,
     )
     from morello_layouts.programs.hlo import read_hlo as read_hlo
+    from morello_layouts.programs.records import (
+        read_weights as read_weights,
+        record as record,
+    )
     from morello_layouts.proof import Proof as Proof
 
 __version__ = "0.1.0"
@@ -108,9 +113,8 @@ __version__ = "0.1.0"
 _NAMES: Final = {
     "interfaces.api": "agree alignment are_equivalent bank_conflicts best_swizzle cache_lines"
     " certificate coalescing convert convert_all draw fragments from_sympy index_map indexing_map"
-    " is_bijective is_bitcast is_injective is_surjective pack register_relayout relayout"
-    " rematerializations reshard"
-    " simplify unpack vector_width verify",
+    " is_bijective is_bitcast is_injective is_surjective pack recover register_relayout"
+    " relayout rematerializations reshard simplify unpack vector_width verify",
     "interfaces.api.code": "code",
     "interfaces.api.loops": "loops",
     "programs.diagnostics": "compare_hlo diagnose diagnose_many memory read_oom",
@@ -119,6 +123,7 @@ _NAMES: Final = {
     "interfaces.explanations": "explain shards",
     "core.expr.assumptions": "Assumption",
     "programs.hlo": "read_hlo",
+    "programs.records": "read_weights record",
     "outputs.kernels.relayout": "Relayout",
     "core.layout": "Layout",
     "core.maps": "AffineMap IndexMap",
@@ -158,7 +163,10 @@ _MODULE_OF: Final = {name: module for module, names in _NAMES.items() for name i
 # What methods of values are short for, besides the public names.
 _METHODS: Final = {"html_of": "interfaces.api.pictures", "sliders": "interfaces.api.pictures"}
 
-__all__ = sorted([*_MODULE_OF, "gpu", "tpu"])  # noqa: PLE0605
+# The steps of a recipe work as names here, and are listed with recipes.
+_UNLISTED: Final = {"Merge", "Pad", "Split", "Transpose"}
+
+__all__ = sorted({*_MODULE_OF, "gpu", "tpu"} - _UNLISTED)  # noqa: PLE0605
 
 
 _COMMANDS: Final = {

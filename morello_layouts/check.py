@@ -11,6 +11,7 @@ import json
 import re
 import sys
 from collections import Counter
+from math import gcd
 
 FORMAT = "morello-layouts certificate 2"
 WORK, FILE, PAIRS, ATOMS, NESTED, ROUNDS = 1_000_000, 100_000, 10_000, 120, 50, 64
@@ -151,12 +152,12 @@ class Checker:
             rises, falls = any(c > 0 for c in k.values()), any(c < 0 for c in k.values())
             if a in self.bits and rises and falls and len(p) <= 8:
                 return all(self.has_no_negative(self.put(p, a, x), a - 1) for x in ({}, ONE))
-            if k and a in self.rounded:  # inner <= n*a <= inner + n - 1
-                inner, n = self.rounded[a]
-                less = self.product(rest, {(): n})
+            for g in sorted({1, gcd(*k.values())}) if k and a in self.rounded else ():
+                inner, n = self.rounded[a]  # inner <= n*a <= inner + n - 1; n*(p/g) > -n suffices
+                less = self.plus({(): n - 1}, {m: c // g for m, c in rest.items()}, n)
                 for m, c in k.items():
                     bound = inner if c > 0 else self.plus(inner, {(): n - 1})
-                    less = self.plus(less, self.product({m: c}, bound))
+                    less = self.plus(less, self.product({m: c // g}, bound))
                 if self.has_no_negative(less, a):
                     return True
             if falls and not rises and self.high[a] is not None:
@@ -192,10 +193,8 @@ class Checker:
         return name
 
     def add_size(self, given):
-        name, step, low = (
-            self.fresh(given["name"]),
-            *map(number, (given["multiple_of"], given["least"])),
-        )
+        name, step = self.fresh(given["name"]), number(given["multiple_of"])
+        low = number(given["least"])
         high = number(given["most"]) // step if "most" in given and step else None
         require(step >= 1 and low >= 1, f"size {name}: a size and its step are at least 1")
         low = -(-low // step)
@@ -228,9 +227,7 @@ class Checker:
             facts = [self.fact(limits, k) for k in entry.get("using", ())]
             gaps = form, self.minus(self.minus(below, ONE), form)
             holds = facts and all(self.follows(x, facts) for x in gaps)
-            require(
-                holds or self.lies_below(form, below), f"name {name}: perhaps not below its bound"
-            )
+            require(holds or self.lies_below(form, below), f"name {name}: perhaps not below")
             kind = "using" if "using" in entry else "name"
             self.definitions.append((kind, self.declare(name, below), form))
 

@@ -3,43 +3,10 @@
 from typing import Any, Final
 
 from morello_layouts.core.lazy import importing
-from morello_layouts.machines.tpu_layouts import (
-    FORMATS,
-    GENERATIONS,
-    LANES,
-    SUBLANES,
-    TYPES,
-    Format,
-    Padding,
-    Suggestion,
-    Waste,
-    WasteFormula,
-    buffer_waste,
-    default_layout,
-    format_layout,
-    suggest,
-    waste,
-    waste_formula,
-)
+from morello_layouts.machines import tpu_layouts
+from morello_layouts.machines.tpu_layouts import *  # noqa: F403  its list is the only one
 
-__all__ = [
-    "FORMATS",
-    "GENERATIONS",
-    "LANES",
-    "SUBLANES",
-    "TYPES",
-    "Format",
-    "Padding",
-    "Suggestion",
-    "Waste",
-    "WasteFormula",
-    "buffer_waste",
-    "default_layout",
-    "format_layout",
-    "suggest",
-    "waste",
-    "waste_formula",
-]
+__all__ = [*tpu_layouts.__all__]  # noqa: PLE0604
 
 _COMPILER: Final = frozenset({"Advice", "Compilation", "Compiler", "advise", "diagnose"})
 

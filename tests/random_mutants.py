@@ -45,7 +45,9 @@ LEFT_OUT: Final = {"limits.py", "__init__.py", "completion.py"}
 
 TESTS_OF: Final = {
     "check.py": "tests/proof/test_checker.py",
-    "gpu": "tests/gpu tests/api",
+    "core": "tests/test_fields.py tests/test_plain.py tests/api",
+    "machines/gpu": "tests/gpu tests/api",
+    "machines/tpu_layouts": "tests/tpu",
     "proof": "tests/proof tests/fuzz",
 }
 """Rooms whose tests do not stand in the folder of their name."""
@@ -109,7 +111,7 @@ def variants(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def not_judged(tree: ast.Module) -> set[int]:
-    """Return the nodes that are texts, types, errors or decorators, by their ids."""
+    """Return the nodes that are texts, types, errors, decorators or ``strict``, by their ids."""
     found: set[int] = set()
     for node in ast.walk(tree):
         parts: list[Any] = []
@@ -120,7 +122,11 @@ def not_judged(tree: ast.Module) -> set[int]:
                 parts = [node]
             case ast.FunctionDef(returns=returns, decorator_list=decorators):
                 parts = [returns, *decorators]
-            case ast.arg(annotation=part) | ast.AnnAssign(annotation=part):
+            case (
+                ast.arg(annotation=part)
+                | ast.AnnAssign(annotation=part)
+                | ast.keyword(arg="strict", value=part)
+            ):
                 parts = [part]
             case ast.Call(func=ast.Name(id="LayoutError" | "cast" | "TypeVar")):
                 parts = [node]
@@ -170,17 +176,28 @@ def drawn(seed: int, number: int, within: tuple[str, ...] = ()) -> tuple[Mutant,
 
 
 def room(module: str) -> str:
-    """Return the folder of a module, in ``notations`` that of the notation."""
+    """Return the folder of a module's package."""
     parts = module.split("/")
-    return "/".join(parts[: 2 if parts[0] == "notations" and len(parts) > 2 else 1])
+    return "/".join(parts[:-1] or parts)
+
+
+def folders_of(room: str) -> list[str]:
+    """Return the folders of a room's tests, without its group's name, and those of its texts."""
+    last = Path(room).name
+    named = f"tests/{last}"
+    if room.startswith("notations/"):
+        named = f"tests/{room} tests/notations/test_laws.py"
+    found = [x for x in TESTS_OF.get(room, named).split() if (ROOT / x).exists()]
+    kept = ROOT / "tests" / "data" / "recorded" / ("notations" if "notations" in room else last)
+    return [*found, "tests/test_recorded.py"] if found and kept.exists() else found
 
 
 def tests_of(module: str) -> list[str]:
     """Return the tests of a module's room, its examples first."""
-    name = room(module)
-    folders = TESTS_OF.get(name, f"tests/{name}").split()
     stem = Path(module).stem
-    found = [x for x in folders if (ROOT / x).exists()] or [
+    own = f"tests/{module.removesuffix('.py')}"  # a module with a folder of tests, as a notation
+    found = folders_of(own[6:] if (ROOT / own).is_dir() else room(module))
+    found = found or [
         str(x.relative_to(ROOT))
         for x in sorted((ROOT / "tests").glob("**/test_*.py"))
         if re.search(rf"\b{stem}\b", x.read_text("utf-8"))
@@ -197,8 +214,9 @@ def tests_of_importers(module: str) -> list[str]:
         text = (PACKAGE / other).read_text("utf-8")
         if room(other) != own:
             counts[room(other)] += len(imports.findall(text))
-    found = [f"tests/{name}" for name, count in counts.most_common() if count]
-    return [x for x in dict.fromkeys([*found, "tests/api", "tests/cli"]) if (ROOT / x).is_dir()]
+    found = [x for name, count in counts.most_common() if count for x in folders_of(name)]
+    found = list(dict.fromkeys([*found, "tests/api", "tests/cli"]))
+    return [x for x in found if not any(x.startswith(f"{y}/") for y in found)]
 
 
 def run_tests(tests: list[str], seconds: int) -> str:

@@ -102,6 +102,8 @@ const FIRST = 0x100;
 const letter = number => String.fromCharCode(FIRST + number);
 const ZERO = new Map();
 
+const gcd = (a, b) => (b === 0n ? a : gcd(b, a % b));
+const sizeOf = c => (c < 0n ? -c : c);
 const floorOf = (c, n) => c / n - (c % n !== 0n && (c < 0n) !== (n < 0n) ? 1n : 0n);
 const ceilOf = (c, n) => -floorOf(-c, n);
 const number = n => (n === 0n ? ZERO : new Map([["", n]]));
@@ -248,11 +250,14 @@ class Arithmetic {
       }
       if (inner) {
         const [k, rest] = this.part(p, a), wide = this.add(inner, number(n - 1n));
-        let scaled = this.multiply(rest, number(n));
-        for (const [m, c] of k) {
-          scaled = this.add(scaled, this.multiply(new Map([[m, c]]), c > 0n ? inner : wide));
+        for (const g of new Set([1n, [...k.values()].map(sizeOf).reduce(gcd)])) {
+          const shared = new Map([...rest].map(([m, c]) => [m, floorOf(c, g)]));
+          let scaled = this.add(number(n - 1n), shared, n);
+          for (const [m, c] of k) {
+            scaled = this.add(scaled, this.multiply(new Map([[m, c / g]]), c > 0n ? inner : wide));
+          }
+          if (this.staysNonnegative(scaled, index)) return true;
         }
-        if (this.staysNonnegative(scaled, index)) return true;
       }
       const self = new Map([[a, 1n]]);
       if (high && !signs.includes(true)) p = this.substitute(p, a, this.subtract(high, self));
@@ -462,7 +467,7 @@ class Proof {
   follows(y, facts) {
     const { arithmetic } = this;
     return arithmetic.isNonnegative(y) || facts.some(fact =>
-      [1n, ...fact.values()].map(c => (c < 0n ? -c : c)).some(c => arithmetic.isNonnegative(
+      [1n, ...fact.values()].map(sizeOf).some(c => arithmetic.isNonnegative(
         arithmetic.subtract(arithmetic.add(arithmetic.multiply(number(c), y), number(c - 1n)), fact))));
   }
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from math import prod
-from typing import Any
+from operator import eq, ge, gt, le, lt, mod
+from typing import Any, Final
 
 from morello_layouts.core.expr import AffineExpr
 from morello_layouts.core.expr.assumptions import Assumption
-from morello_layouts.core.expr.sizes import Int
+from morello_layouts.core.expr.sizes import Int, SizeAtom
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.lazy import from_front
 from morello_layouts.core.plain import Displayed
@@ -206,3 +210,92 @@ def checked_recipe(layout: Layout, shape: tuple[Int, ...]) -> Recipe:
         "recipe(shape) returns a Recipe that begins at the shape it was given",
         "return Recipe(shape, steps)",
     )
+
+
+@frozen(slots=False)
+class Provenance:
+    """What an index map is of, as the user gave it: a layout, sizes, and facts about them."""
+
+    layout: Layout  #: the layout.
+    shape: tuple[Int, ...]  #: the sizes as given; no assumption is applied to them.
+    #: assumptions as given: text, SymPy, ranges by name, or assumptions.
+    stated: tuple[Any, ...] = ()
+
+    def assume(self, assumptions: Iterable[Assumption]) -> Provenance:
+        return replace(self, stated=(*self.stated, *assumptions))
+
+    def at(self, values: Mapping[str, int]) -> Provenance:
+        return Provenance(self.layout.with_numbers(values), self.sizes(values))
+
+    def sizes(self, values: Mapping[str, int]) -> tuple[int, ...]:
+        """Return the sizes as numbers, by arithmetic of their own."""
+        return tuple(_value_of(n, values) for n in self.shape)
+
+    def allows(self, values: Mapping[str, int]) -> bool:
+        """Return whether sizes are as stated, by a reading apart from the assumptions'.
+
+        What is stated about other names is left out.
+
+        >>> from morello_layouts import parse
+        >>> origin = Provenance(parse("[0]"), (), ("M % 8 == 0 and 1 <= N < 9", {"N": (2, None)}))
+        >>> origin.allows({"M": 16, "N": 8}), origin.allows({"M": 16, "N": 9})
+        (True, False)
+        """
+        return all(_allows(fact, values) for fact in self.stated)
+
+
+def _value_of(n: Int, values: Mapping[str, int]) -> int:
+    if isinstance(n, int):
+        return n
+    return sum(c * prod(_factor(x, values) ** power for x, power in m) for m, c in n.terms)
+
+
+def _factor(x: SizeAtom, values: Mapping[str, int]) -> int:
+    if isinstance(x, str):
+        return values[x]
+    return -(-_value_of(x.numerator, values) // _value_of(x.divisor, values))
+
+
+_COMPARISONS: Final = {ast.LtE: le, ast.Lt: lt, ast.GtE: ge, ast.Gt: gt, ast.Eq: eq}
+
+
+def _allows(fact: Any, values: Mapping[str, int]) -> bool:
+    if isinstance(fact, str):
+        text = re.sub(r"(?<!\d)(\d++)\s*+(?:\||divides)\s*(\w+)", r"\2 % \1 == 0", fact)
+        parts = re.split(r"[,;&]|\band\b", text)
+        trees = (ast.parse(part.strip(), mode="eval").body for part in parts)
+        return all(
+            _of_comparison(tree, values) for tree in trees if _names_in(tree) <= values.keys()
+        )
+    if isinstance(fact, Assumption):
+        if fact.name not in values:
+            return True
+        n = values[fact.name]
+        return n >= fact.lo and (fact.hi is None or n <= fact.hi) and n % fact.divisor == 0
+    if isinstance(fact, Mapping):
+        ends = [(values[str(n)], lo, hi) for n, (lo, hi) in fact.items() if str(n) in values]
+        return all(n >= (lo or 1) and (hi is None or n <= hi) for n, lo, hi in ends)
+    if hasattr(fact, "free_symbols"):
+        given = {s: values[s.name] for s in fact.free_symbols if s.name in values}
+        return bool(fact.subs(given) != False)  # noqa: E712
+    return all(_allows(part, values) for part in fact)
+
+
+def _names_in(tree: ast.expr) -> set[str]:
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+
+
+def _of_comparison(node: ast.expr, values: Mapping[str, int]) -> Any:
+    """Return the value of a comparison of numbers, names and remainders."""
+    match node:
+        case ast.Compare(left, signs, others):
+            numbers = [_of_comparison(one, values) for one in (left, *others)]
+            pairs = zip(numbers, signs, numbers[1:], strict=False)
+            return all(_COMPARISONS[type(sign)](a, b) for a, sign, b in pairs)
+        case ast.BinOp(left, ast.Mod(), right):
+            return mod(_of_comparison(left, values), _of_comparison(right, values))
+        case ast.Name(name):
+            return values[name]
+        case ast.Constant(int() as number):
+            return number
+    raise ValueError(ast.unparse(node))

@@ -485,3 +485,17 @@ EXPLANATION_WIDTH: Final = 78
 
 EXPLAINED_IN_HTML: Final = 4
 """Arrays of a tuple that a notebook shows in full; the others by name."""
+
+# Records
+
+RECORD_TEXT: Final = 10_000
+"""Characters of a record: Q4_K has 350."""
+
+RECORD_PIECES: Final = 200
+"""Pieces of a record: each is compared with each."""
+
+RECORD_INDEX: Final = 100_000_000
+"""Bytes of a name or a JSON text, and entries of a list, in the index of a file of weights."""
+
+RECORD_PICTURE: Final = 1024
+"""Bytes of a block that a picture shows: each is up to eight boxes."""

@@ -1,9 +1,9 @@
-"""Parse the bounds of an expression's variables, as mathematics and programs write them."""
+"""Parse the bounds of variables, as mathematics and programs write them, and values by name."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from morello_layouts.core.checks import shown
@@ -126,3 +126,39 @@ def _unclear(part: str, at: int, text: str) -> ParseError:
         text=text,
         position=at + len(part) - len(part.lstrip()),
     )
+
+
+def values_by_name(
+    value: str, read: Callable[[str], Any], what: str, why: str, example: str
+) -> Callable[[str], dict[str, Any]]:
+    """Return the reader of names with values, each name once.
+
+    Args:
+        value: a regular expression of a value's text.
+        read: what makes a value of it.
+        what: what a part of the text is, for errors.
+        why: what a name and its value mean, for errors.
+        example: a right text, for errors.
+
+    >>> values_by_name("[0-9]+", int, "a name and a number", "…", "M=16")("M=16, N = 8")
+    {'M': 16, 'N': 8}
+    """
+    pattern = re.compile(rf"\s*([A-Za-z_]\w*)\s*=\s*({value})\s*", re.ASCII)
+
+    def reader(text: str) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        at = 0
+        for part in text.split(","):
+            where: Any = {"text": text, "position": at + len(part) - len(part.lstrip())}
+            pair = pattern.fullmatch(part)
+            if pair is None:
+                got = f"expected {what}, got {part.strip()[:40]!r}"
+                raise ParseError(got, why, f"write for example {example}", **where)
+            if pair[1] in found:
+                twice = f"{pair[1]} has two values: {found[pair[1]]} and {pair[2]}"
+                raise ParseError(twice, "each name has one value", "leave one of them out", **where)
+            found[pair[1]] = read(pair[2])
+            at += len(part) + 1
+        return found
+
+    return reader

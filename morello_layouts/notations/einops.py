@@ -90,7 +90,6 @@ class EinopsLayout(CoordinateLayout):
     def _digits(
         self, coordinates: Sequence[AffineExpr], shape: Sequence[Int]
     ) -> dict[str, tuple[AffineExpr, Int]]:
-        """Return the coordinate and the size of each axis."""
         least, known = len(self.left) - 1, dict(self.lengths)
         if (ELLIPSIS,) not in self.left:
             require_rank(shape, len(self.left), str(self))

@@ -84,7 +84,6 @@ def bits_of(element_type: str) -> int:
 
 
 def check_type(value: object, part: Part, others: tuple[str, ...] = OPAQUE_TYPES) -> None:
-    """Raise a LayoutError if a value does not name an XLA element type."""
     if isinstance(value, str) and (value in ELEMENT_BITS or value in others):
         return
     near = nearest_type(value.lower()) if isinstance(value, str) else None

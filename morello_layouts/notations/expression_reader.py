@@ -39,19 +39,13 @@ class Placed(NamedTuple):
 
 @frozen(slots=False)
 class Dialect:
-    """A language of index expressions.
+    """A language of index expressions."""
 
-    Attributes:
-        token: a number, a function, a name and a sign, each in a group of its own.
-        divisions: the operators with a number on their right.
-        operands: what an operand begins with, in errors.
-        operators: what may follow an operand, in errors.
-    """
-
-    token: re.Pattern[str]
+    token: re.Pattern[str]  #: a number, a function, a name and a sign, each in a group of its own.
+    #: the operators with a number on their right.
     divisions: Mapping[str, Callable[[AffineExpr, Int], AffineExpr]]
-    operands: tuple[str | Terminal, ...]
-    operators: tuple[str | Terminal, ...]
+    operands: tuple[str | Terminal, ...]  #: what an operand begins with, in errors.
+    operators: tuple[str | Terminal, ...]  #: what may follow an operand, in errors.
 
 
 def _words(*words: str) -> tuple[str | Terminal, ...]:
@@ -109,12 +103,10 @@ class _Group:
         self.signs = ""  # before an operand
 
     def add(self, product: Placed) -> None:
-        """Add a product to the sum."""
         negated = product._replace(form=-product.form) if self.is_minus else product
         self.parts.append(negated)
 
     def end_sum(self) -> Placed:
-        """Return the sum."""
         first, *others = self.parts
         if others:
             form, common = add_fractions([(part.form, part.denominator) for part in self.parts])
@@ -137,7 +129,6 @@ class ExpressionReader:
         variable: Callable[[str, int], Var],
         factor_fix: str = "",
     ) -> None:
-        """Begin to read."""
         self.source, self.dialect, self.variable = source, dialect, variable
         self.text, self.factor_fix = source.text, factor_fix
         self.sizes: set[str] = set()
@@ -231,7 +222,6 @@ class ExpressionReader:
         return has_more and bool(self.source.take(","))
 
     def _called(self, group: _Group) -> Placed:
-        """Return the value of a function, or what is in parentheses."""
         of, *others = group.arguments
         if group.call == "floor":
             return Placed(divide(of.form, of.denominator), of.start)

@@ -29,19 +29,13 @@ _LONG_PART = re.compile(rf"[()]|[\[{{][^\[\]{{}}]{{{MAP_TEXT}}}")
 
 @frozen(slots=False)
 class Syntax:
-    """What errors say of a notation.
+    """What errors say of a notation."""
 
-    Attributes:
-        form: what a text of the notation looks like, one line.
-        example: what to write, one line.
-        hints: what to do if a text has one of these strings at the error, first match wins.
-        longest: the most characters of a text.
-    """
-
-    form: str
-    example: str
+    form: str  #: what a text of the notation looks like, one line.
+    example: str  #: what to write, one line.
+    #: what to do if a text has one of these strings at the error, first match wins.
     hints: Mapping[str, str] = field(default_factory=dict)
-    longest: int = LAYOUT_TEXT
+    longest: int = LAYOUT_TEXT  #: the most characters of a text.
 
     def error(self, what: str, fix: str, text: str, position: int) -> ParseError:
         """Return an error with what a text looks like as its rule."""
@@ -210,7 +204,6 @@ class Defining(Source):
         return found
 
     def defined(self, alias: Token, place: str, example: str) -> Any:
-        """Return what a name stands for."""
         if alias not in self.aliases:
             fix = f"define it before {place}: {alias} = {example}"
             raise self.error(f"{alias} is not defined", fix, alias.start)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from functools import cache
-from itertools import takewhile
+from os.path import commonprefix
 from typing import Any, Final
 
 from morello_layouts.core.checks import Part, shown
@@ -221,7 +221,6 @@ class NamedLayout(CoordinateLayout):
     def results(
         self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /
     ) -> tuple[AffineExpr, ...]:
-        """Return the coordinate in the box by the format's formula, after those of batches."""
         if not self.format.formula:
             general = _GENERAL[self.name]
             return tuple(general(tuple(coordinates), tuple(shape)))
@@ -313,14 +312,7 @@ def _nearest(key: str) -> list[str]:
     return begun or get_close_matches(key, _KNOWN, 1, 0.75)
 
 
-def _shared(one: str, other: str) -> int:
-    """Return the length of the beginning that two words share."""
-    pairs = zip(one, other, strict=False)
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-
-
 def parse_named(text: str) -> NamedLayout:
-    """Parse the name of a format."""
     word = text.strip()
     name = _NAMES.get(_key(word[:_LONGEST]))
     if name is not None and len(word) <= _LONGEST:
@@ -335,5 +327,7 @@ def parse_named(text: str) -> NamedLayout:
         f"the nearest name is {_KNOWN[near[0]]}" if near else "write for example mx128x4",
         text=text,
         position=start,
-        reached=start + (len(word) if is_typo else _shared(near[0], key)) if near else -1,
+        reached=start + (len(word) if is_typo else len(commonprefix([near[0], key])))  # noqa: RUF071  of words
+        if near
+        else -1,
     )

@@ -132,8 +132,6 @@ _SYNTAX: Final = Syntax(
 
 
 def _tag(order: tuple[str, ...], blocks: tuple[tuple[str, int], ...]) -> OnednnLayout:
-    """Return the layout of a tag's letters, which has the letters in memory order."""
-
     def wrong(what: str, fix: str, *part: str | int) -> LayoutError:
         return LayoutError(what, _SYNTAX.form, fix or _SYNTAX.example, part=part)
 
@@ -178,7 +176,6 @@ _IRREGULAR: Final = {
 
 
 def parse_onednn(text: str) -> OnednnLayout:
-    """Parse a memory format tag of oneDNN."""
     text = _IRREGULAR.get(text.strip(), text)
     try:
         layout: OnednnLayout = _TAG.parse(text, _SYNTAX, AROUND)
@@ -216,7 +213,6 @@ def _orders(rank: int) -> list[str]:
 
 
 def describe(layout: OnednnLayout, shape: Sequence[int] | None = None) -> Description:
-    """Say what each letter and each block of a tag means."""
     dims = dimensions(shape or (None,) * len(layout.order), names=layout.letters)
     axes = memory_axes(layout.recipe(sizes_in(dims) if shape is None else shape), dims)
     kind = "oneDNN layout"

@@ -45,25 +45,16 @@ SHARDING: Final = re.compile(
 
 @frozen(slots=False)
 class Notation:
-    """A notation, as everything outside of its folder knows it; its folder loads on first use.
+    """A notation, as everything outside of its folder knows it; its folder loads on first use."""
 
-    Attributes:
-        name: the word that names the notation where a text alone does not; readers may share it.
-        title: the kind of its texts, in errors.
-        begins: matches the beginning of a text in this notation.
-        reader: the module and function that reads a text, with a caret in its errors.
-        kinds: the module of its layouts, and their types.
-        words: the module and function that says what each part of a layout means.
-        example: a text.
-    """
-
+    #: the word that names the notation where a text alone does not; readers may share it.
     name: str
-    title: str
-    begins: re.Pattern[str]
-    reader: str
-    kinds: str
-    words: str
-    example: str
+    title: str  #: the kind of its texts, in errors.
+    begins: re.Pattern[str]  #: matches the beginning of a text in this notation.
+    reader: str  #: the module and function that reads a text, with a caret in its errors.
+    kinds: str  #: the module of its layouts, and their types.
+    words: str  #: the module and function that says what each part of a layout means.
+    example: str  #: a text.
 
     def parse(self, text: str) -> Arrays:
         """Read a text; its errors have a caret."""
@@ -72,16 +63,13 @@ class Notation:
 
     @property
     def types(self) -> tuple[type[Layout], ...]:
-        """The types of its layouts."""
         return tuple(_loaded(self.kinds))
 
     def holds(self, layout: object) -> bool:
-        """Return whether a layout is of this notation: one of its values has loaded its module."""
         is_loaded = _module(self.kinds.partition(":")[0]) in sys.modules
         return is_loaded and isinstance(layout, self.types)
 
     def describe(self, layout: Any, sizes: Any) -> Description:
-        """Say what each part of a layout means, given the array's sizes if they are known."""
         found: Description = _loaded(self.words)[0](layout, sizes)
         return found
 
@@ -323,7 +311,6 @@ _GENERAL: Final = ("write for example", "write one of")  # a fix that knows no b
 
 
 def _unknown(text: str, start: int) -> ParseError:
-    """Return the error for a text that no notation begins with."""
     element = nearest_type(text.strip().rpartition(".")[2].lower())
     if element is not None:
         return ParseError(
@@ -355,7 +342,6 @@ def name_of(layout: Layout) -> str | None:
 
 
 def require_notation(name: str) -> str:
-    """Return the name of a notation."""
     if name in NAMES:
         return name
     from difflib import get_close_matches
@@ -403,7 +389,6 @@ _SIZES: Final = re.compile(r"[0-9]{1,9}([x×][0-9]{1,9}){1,9}")
 
 
 def describe(layout: Layout, sizes: Sequence[int] | None = None) -> Description:
-    """Say what each part of a layout's text means."""
     for notation in NOTATIONS:
         if notation.holds(layout):
             return notation.describe(layout, sizes)

@@ -83,7 +83,6 @@ class Note:
         self.places, self.path = places, path
 
     def part(self, name: str | int) -> Note:
-        """Return the note for a part: a field, or an item by its position."""
         return Note(self.places, (*self.path, name))
 
     def mark(self, start: int) -> None:
@@ -95,17 +94,13 @@ Value: TypeAlias = Callable[[Token, str], Any]
 
 
 class Rule(NamedTuple):
-    """What reads a part of a text, and what writes it.
+    """What reads a part of a text, and what writes it."""
 
-    Attributes:
-        read: reads from a source, takes notes if there are some to take, and returns the value, or
-            ABSENT if the part is neither there nor needed.
-        write: returns the text of a value.
-        word: of a rule of one token the token, and its value's function: many are read quickly.
-    """
-
+    #: reads from a source, takes notes if there are some to take, and returns the value, or ABSENT
+    #: if the part is neither there nor needed.
     read: Callable[[Any, Note | None, bool], Any]
-    write: Callable[[Any], str] = str
+    write: Callable[[Any], str] = str  #: returns the text of a value.
+    #: of a rule of one token the token, and its value's function: many are read quickly.
     word: tuple[Terminal | str, Value | None] | None = None
 
     def parse(self, text: str, syntax: Syntax, skip: str = SPACES) -> Any:

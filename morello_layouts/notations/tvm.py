@@ -39,7 +39,6 @@ _WORD: Final = re.compile(r"\s*[A-Z]?[a-z_]", re.ASCII)
 
 
 def parse_tvm(text: str) -> FormulaLayout:
-    """Parse an index map or a layout of TVM."""
     if _INDEX_MAP.match(text):
         return FormulaLayout(*parse_function(text))
     try:

@@ -59,6 +59,11 @@ class Access:
         return self.map.recipe.shape
 
     @property
+    def size_names(self) -> Sequence[str]:
+        """The names of symbolic sizes."""
+        return self.map.size_names
+
+    @property
     def assumptions(self) -> tuple[Assumption, ...]:
         """The assumptions about symbolic sizes."""
         return self.map.assumptions
@@ -107,11 +112,15 @@ class Access:
         return left
 
     def touched(self, end: int) -> NDArray[np.bool_]:
-        """Return for each slot up to an end whether it is touched; sizes must be numbers."""
+        """Return for each slot up to an end whether it is touched; sizes must be numbers.
+
+        Elements outside, which a formula may have at some sizes, touch none of these.
+        """
         slots = np.zeros(end, bool)
         held = with_replicas_as_dims(self.map.recipe)
-        offsets: Any = offset_of(held, np.indices(known(held.shape), sparse=True), 0)
-        slots[offsets] = True
+        indices = np.indices(known(held.shape), sparse=True)
+        offsets = np.asarray(offset_of(held, indices, 0))
+        slots[offsets[(offsets >= 0) & (offsets < end)]] = True
         slots[: known((self.map.recipe.size,))[0] if self.whole else 0] = True
         return slots
 

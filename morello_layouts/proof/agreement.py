@@ -32,6 +32,7 @@ class Difference(Displayed):
     written_byte: int  #: the byte in which it begins as the producer writes it.
     read_byte: int  #: the byte in which it begins as the consumer reads it.
     names: tuple[str, ...] = field(default=(), compare=False)  #: the user's names of coordinates.
+    element_bits: int = field(default=8, compare=False)  #: bits of an element in the buffer.
 
     json_keys: ClassVar[tuple[str, ...]] = (
         "sizes", "at", "written", "read", "written_byte", "read_byte",
@@ -44,8 +45,13 @@ class Difference(Displayed):
         where = f"at {sizes_text(self.sizes)} " if self.sizes else ""
         return (
             f"{where}element {at_text(self.names, self.at)} is written at offset {self.written} "
-            f"(byte {self.written_byte}) and read at offset {self.read} (byte {self.read_byte})"
+            f"({self._place(self.written)}) and read at offset {self.read} "
+            f"({self._place(self.read)})"
         )
+
+    def _place(self, offset: int) -> str:
+        byte, bit = divmod(offset * self.element_bits, 8)
+        return f"byte {byte}" if self.element_bits % 8 == 0 else f"bit {bit} of byte {byte}"
 
 
 def no_advice(_answer: Agreement) -> Iterable[str]:
@@ -262,4 +268,5 @@ def _difference(one: IndexMap, other: IndexMap, same: Proof, bits: int) -> Diffe
         return None
     written, read = one(*at), other(*at)
     names = tuple(one.names or other.names)
-    return Difference(sizes, at, written, read, written * bits // 8, read * bits // 8, names)
+    bytes_at = written * bits // 8, read * bits // 8
+    return Difference(sizes, at, written, read, *bytes_at, names, bits)

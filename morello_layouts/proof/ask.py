@@ -24,7 +24,7 @@ from morello_layouts.core.limits import (
     PROOF_SAMPLES,
     PROOF_SPLITS,
 )
-from morello_layouts.core.maps import AffineMap, IndexMap
+from morello_layouts.core.maps import AffineMap, CoordinateMap, IndexMap
 from morello_layouts.core.recipe import Recipe, Split, offset_of
 from morello_layouts.core.recipe.views import Column, filled
 from morello_layouts.errors import ShapeError
@@ -39,7 +39,7 @@ Decide: TypeAlias = Callable[..., Proof]
 """Decides a claim about one map or two."""
 
 
-class _Asking(local):
+class _Query(local):
     """What a thread asks: its ISL context, whether a question is open, and one about a divisor."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class _Asking(local):
             return None
 
 
-_ASKING = _Asking()
+_QUERY = _Query()
 
 
 @contextmanager
@@ -64,22 +64,22 @@ def isl_budget(operations: int | None = None) -> Iterator[Any]:
     if operations is not None:
         why = "it is a number of ISL operations"
         allowed = as_int(operations, "budget", 1, ISL_OPERATIONS_END, why=why)
-    outermost = not _ASKING.is_open
-    context = _ASKING.context
+    outermost = not _QUERY.is_open
+    context = _QUERY.context
     if outermost:
         if context is not None:
             context.reset_operations()
             context.set_max_operations(allowed)
-        _ASKING.is_open = True
+        _QUERY.is_open = True
     try:
         yield context
     finally:
-        _ASKING.is_open = not outermost
+        _QUERY.is_open = not outermost
 
 
 def is_asking() -> bool:
     """Return whether a question of this thread is open."""
-    return _ASKING.is_open
+    return _QUERY.is_open
 
 
 def ask_isl(claim: str, bounded_by_splits: bool = True) -> Callable[[Decide], Decide]:
@@ -88,7 +88,8 @@ def ask_isl(claim: str, bounded_by_splits: bool = True) -> Callable[[Decide], De
     def decorate(decide: Decide) -> Decide:
         @wraps(decide)
         def ask(*about: Any, budget: int | None = None) -> Proof:
-            recipes = [m.recipe for m in about if isinstance(m, IndexMap)]
+            maps = [m for m in about if isinstance(m, CoordinateMap)]
+            recipes = [m.recipe for m in maps if m.recipe is not None]
             if any(len(r.shape) + len(r.physical_shape) > PROOF_AXES for r in recipes):
                 return Proof(claim, None, f"more than {PROOF_AXES} axes to relate")
             if bounded_by_splits and any(len(_tiles(r)) > PROOF_SPLITS for r in recipes):
@@ -105,9 +106,8 @@ def ask_isl(claim: str, bounded_by_splits: bool = True) -> Callable[[Decide], De
                         raise
                     spent = context.get_max_operations()
                     answer = Proof(claim, None, f"ISL spent its budget of {spent} operations")
-            maps = [m for m in about if isinstance(m, IndexMap | AffineMap)]
             assumed = meet_all(one for m in maps for one in m.assumptions)
-            required = (pair for m in maps if isinstance(m, IndexMap) for pair in m.recipe.requires)
+            required = (pair for recipe in recipes for pair in recipe.requires)
             texts = (f"{n} >= {m}" for n, m in required if not _is_assumed(n - m, assumed))
             stated = (str(one) for one in assumed if one != Assumption(one.name))
             facts = dict.fromkeys((*stated, *answer.assumptions, *texts))
@@ -150,24 +150,12 @@ def _tiles(recipe: Recipe) -> list[Int]:
     return [t for step in splits for t in step.tiles if t not in {None, 1}]
 
 
-def sizes_of(m: AnyMap) -> tuple[Int, ...]:
-    """Return the sizes of a map's array."""
-    return m.recipe.shape if isinstance(m, IndexMap) else m.sizes
-
-
 def names_of(*maps: AnyMap) -> tuple[str, ...]:
     """Return the names of symbolic sizes in the order of the shapes."""
-    symbolic = (n for m in maps for n in sizes_of(m) if not isinstance(n, int))
-    others = (name for m in maps for name in _other_names(m))
+    symbolic = (n for m in maps for n in m.sizes if not isinstance(n, int))
+    others = (name for m in maps for name in m.size_names)  # such as a pitch
     names = (name for n in symbolic for name in sorted(n.names()))
     return tuple(dict.fromkeys((*names, *others)))
-
-
-def _other_names(m: AnyMap) -> Sequence[str]:
-    """Return the names of sizes that a map has beside those of its shape, such as a pitch."""
-    if isinstance(m, AffineMap):
-        return sorted(frozenset[str]().union(*(form.sizes() for form in m.given)))
-    return m.recipe.names if isinstance(m, IndexMap) else ()
 
 
 @frozen(slots=False)
@@ -256,16 +244,15 @@ class SymbolicQuestion:
 
     def _proved_if_divisible(self) -> str:
         """Return that the claim holds if some tile divides some size, or nothing."""
-        recipes = [m for m in self.maps if isinstance(m, IndexMap)]
-        if len(recipes) < len(self.maps):
+        if any(getattr(m, "recipe", None) is None for m in self.maps):
             return ""
-        if _ASKING.is_divided:  # asked for a divisor: the verdict is wanted, and no other divisors
+        if _QUERY.is_divided:  # asked for a divisor: the verdict is wanted, and no other divisors
             return ""
-        _ASKING.is_divided = True
+        _QUERY.is_divided = True
         try:
-            return self._proved_by_a_divisor(recipes)
+            return self._proved_by_a_divisor(self.maps)
         finally:
-            _ASKING.is_divided = False
+            _QUERY.is_divided = False
 
     def _proved_by_a_divisor(self, recipes: Sequence[IndexMap]) -> str:
         tiles = {t for m in recipes for t in _tiles(m.recipe) if isinstance(t, int)}
@@ -298,7 +285,7 @@ def small_sizes(
 def offsets_by_columns(m: AnyMap, places: list[tuple[int, ...]]) -> list[Any]:
     """Return the offsets at coordinates, in Python's integers."""
     at: Any = [Column(line) for line in zip(*places, strict=True)]
-    if isinstance(m, IndexMap):
+    if m.recipe is not None:
         return filled(offset_of(m.recipe, at, 0), len(places)) if places else []
     names = {f"d{k}": x for k, x in enumerate(at)}
     lines = [filled(form.evaluate(names), len(places)) for form in m.given]

@@ -38,7 +38,6 @@ from morello_layouts.proof.ask import (
     ask_isl,
     names_of,
     offsets_by_columns,
-    sizes_of,
 )
 from morello_layouts.proof.comparison import (
     DIGITS,
@@ -138,7 +137,7 @@ def _first_answer(claim: str, m: AnyMap, context: isl.Context) -> Proof:
                 missing = missing or error
             except NotAffineError:  # such as an exclusive or before a pad: few are counted
                 counted = ByScattered(m, context)
-                if not isinstance(m, IndexMap) or m.recipe.replicas != 1 or not counted.few:
+                if m.recipe is None or m.replicas != 1 or not counted.few:
                     raise
                 return cast(Proof, getattr(counted, claim)())
             else:
@@ -182,7 +181,7 @@ class ByFormula(Way):
 
     @property
     def applies(self) -> bool:
-        return isinstance(self.m, AffineMap)
+        return self.m.recipe is None
 
     @cached_property
     def layout(self) -> IndexMap | None:
@@ -220,7 +219,7 @@ class BySteps(Way):
 
     @property
     def applies(self) -> bool:
-        return isinstance(self.m, IndexMap) and is_placed_by_steps(self.m)
+        return self.m.recipe is not None and is_placed_by_steps(self.m)
 
     def injective(self) -> Proof:
         reason = f"no two coordinates share an offset{self._places}"
@@ -264,7 +263,7 @@ class ByScattered(Way):
 
     @property
     def applies(self) -> bool:
-        return isinstance(self.m, IndexMap) and not has_inverse(self.m.recipe)
+        return self.m.recipe is not None and not has_inverse(self.m.recipe)
 
     @property
     def few(self) -> bool:
@@ -338,7 +337,7 @@ class ByRelations(Way):
 
     @property
     def applies(self) -> bool:
-        return isinstance(self.m, IndexMap)
+        return self.m.recipe is not None
 
     @cached_property
     def relations(self) -> list[RecipeRelation]:
@@ -444,17 +443,13 @@ class ByCounting(Way):
     @property
     def applies(self) -> bool:
         m = self.m
-        if names_of(m) or (isinstance(m, IndexMap) and m.recipe.replicas != 1):
+        if names_of(m) or m.replicas != 1:
             return False
-        return max(known((prod(sizes_of(m)), self._slots))) <= PROOF_COUNTED
-
-    @property
-    def _slots(self) -> Int:
-        return self.m.recipe.size if isinstance(self.m, IndexMap) else self.m.buffer_size or 0
+        return max(known((prod(m.sizes), m.buffer_size or 0))) <= PROOF_COUNTED
 
     @cached_property
     def _places(self) -> list[tuple[tuple[int, ...], Any]]:
-        places = list(product(*map(range, known(sizes_of(self.m)))))
+        places = list(product(*map(range, known(self.m.sizes))))
         return list(zip(places, offsets_by_columns(self.m, places), strict=True))
 
     def injective(self) -> Proof:
@@ -466,7 +461,7 @@ class ByCounting(Way):
         return Proof(INJECTIVE, True, reason, "counting")
 
     def surjective(self) -> Proof:
-        held, (slots,) = {p for _, p in self._places}, known((self._slots,))
+        held, (slots,) = {p for _, p in self._places}, known((self.m.buffer_size or 0,))
         outside = next((at for at, p in self._places if not 0 <= p < slots), None)
         if outside is not None:
             return outside_buffer(outside, "counting")
@@ -520,8 +515,6 @@ def _after_last(recipe: Recipe) -> Int:
 
 def _require_buffer(m: AnyMap) -> None:
     """Raise ShapeError if the size of the buffer is unknown, or slots are several numbers."""
-    if isinstance(m, IndexMap):
-        return
     if m.buffer_size is None:
         raise ShapeError(
             "the map has no buffer",

@@ -1,10 +1,13 @@
-"""Decide whether the bytes of one array serve as another."""
+"""Decide whether the bytes of one array serve as another.
+
+A view by what lies where makes one array another of the other's shape: split, transpose, merge.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
-from itertools import islice
+from itertools import groupby, islice
 from math import prod
 from typing import ClassVar, Final, Literal, TypeAlias
 
@@ -16,12 +19,11 @@ from morello_layouts.core.lazy import has_numpy, numpy as np
 from morello_layouts.core.limits import BITCAST_SLOTS, BITCAST_TRANSPOSES
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.maps.subject import cropped, reshape_view, split_elements
-from morello_layouts.core.recipe import Recipe, has_inverse, offset_of
-from morello_layouts.core.recipe.digits import has_digits, major_order
+from morello_layouts.core.recipe import Recipe, has_inverse, known, offset_of
+from morello_layouts.core.recipe.digits import digits_of, fused, has_digits, major_order, refined
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.proof.ask import isl_budget
 from morello_layouts.proof.equivalent import are_equivalent
-from morello_layouts.proof.tile_view import tile_view
 from morello_layouts.proof.verdict import Proof, SymbolicCounterexample
 
 Kind: TypeAlias = Literal["same", "retile", "reshape", "transpose", "padding", "copy", "unknown"]
@@ -172,11 +174,121 @@ def _by_what_lies_where(a: IndexMap, b: IndexMap) -> Iterator[BitcastCandidate |
         yield None
         return
     if found is not None:
-        kind: Kind = "padding" if found.is_cropped else "transpose"
-        yield BitcastCandidate(found.view, b, kind, found.words)
+        yield found
     elif other is not None:
-        words = f"the reverse of: {other.words}"
-        yield BitcastCandidate(a, other.view, "padding" if other.is_cropped else "transpose", words)
+        words = f"the reverse of: {other.correspondence}"
+        yield replace(other, first=a, second=other.first, correspondence=words)
+
+
+@frozen(slots=False)
+class _Atom:
+    """A part of a dimension that stays whole: one common digit, or several that padding ends."""
+
+    digits: tuple[int, ...]  #: the numbers of the common digits, the most major first.
+    size: int  #: the elements along it.
+    is_padded: bool = False  #: whether the digits have room for more.
+
+
+def tile_view(a: IndexMap, b: IndexMap) -> BitcastCandidate | None:
+    """Return a as an array of b's shape by what lies where, and b; None if padding lies elsewhere.
+
+    >>> from morello_layouts import index_map
+    >>> a, b = "f32[16,256]{1,0:T(8,128)}", "f32[2,2,8,128]{3,2,1,0:T(8,128)}"
+    >>> tile_view(index_map(a), index_map(b)).correspondence
+    'split to [2,8,2,128], then transpose [0, 2, 1, 3]'
+    """
+    radices, ours, theirs = _common(a.recipe, b.recipe)
+    own = [
+        _atoms(n, digits, radices) for n, digits in zip(known(a.recipe.shape), ours, strict=True)
+    ]
+    atoms = [atom for dim in own for atom in dim]
+    wanted = _atoms_in_order(atoms, theirs)
+    if wanted is None:
+        return None
+    full = tuple(prod(atoms[k].size for k in dim) for dim in wanted)
+    sizes = known(b.recipe.shape)
+    if any(n > m for n, m in zip(sizes, full, strict=True)):
+        return None
+    order = [k for dim in wanted for k in dim]
+    shape = tuple(atom.size for atom in atoms)
+    view = reshape_view(a, shape)
+    view = reshape_view(
+        view, tuple(shape[k] for k in order), [order.index(k) for k in range(len(order))]
+    )
+    view = cropped(reshape_view(view, full), sizes)
+    words = _words(known(a.recipe.shape), shape, order, full)
+    return BitcastCandidate(view, b, "padding" if sizes != full else "transpose", words)
+
+
+def _words(
+    own: Sequence[int], shape: Sequence[int], order: Sequence[int], full: Sequence[int]
+) -> str:
+    parts = [f"split to {_list(shape)}"] if tuple(own) != tuple(shape) else []
+    if order != sorted(order):
+        parts.append(f"transpose {list(order)}")
+    moved = tuple(shape[k] for k in order)
+    if moved != tuple(full):
+        parts.append(f"merge to {_list(full)}")
+    return ", then ".join(parts) or "the same coordinates"
+
+
+def _list(sizes: Sequence[int]) -> str:
+    return f"[{','.join(map(str, sizes))}]"
+
+
+def _common(a: Recipe, b: Recipe) -> tuple[list[int], list[list[int]], list[list[int]]]:
+    """Return the radices of the common digits, and for each dimension of both its digits.
+
+    Two buffers of one size have common digits: the axes in memory of both, cut until they are the
+    same. A digit is a part of a dimension of each array, which says which element is which.
+    """
+    sides = [fused(digits_of(recipe)) for recipe in (a, b)]
+    cuts = None
+    if all(digit.is_exact and isinstance(digit.radix, int) for side in sides for digit in side):
+        cuts = refined(*(known([digit.radix for digit in side]) for side in sides))
+    if cuts is None:
+        raise UnsupportedError(
+            "the axes in memory are not cut at the same places",
+            "a view by what lies where needs digits that both arrays share",
+            "ask about another correspondence",
+        )
+    found = []
+    for side, (digits, recipe) in enumerate(zip(sides, (a, b), strict=True)):
+        dims: list[list[tuple[int, int]]] = [[] for _ in recipe.shape]
+        for number, (_, places) in enumerate(cuts):
+            k, unit = places[side]
+            dims[digits[k].dim].append((-digits[k].unit * unit, number))
+        found.append([[number for _, number in sorted(dim)] for dim in dims])
+    return [radix for radix, _ in cuts], found[0], found[1]
+
+
+def _atoms(n: int, digits: Sequence[int], radices: Sequence[int]) -> list[_Atom]:
+    """Return the atoms of a dimension: its digits, those whose end is padding as one."""
+    inner: list[_Atom] = []
+    outer = [*digits]
+    while outer and prod(radices[k] for k in outer) != n and n % radices[outer[-1]] == 0:
+        k = outer.pop()
+        inner.insert(0, _Atom((k,), radices[k]))
+        n //= radices[k]
+    if prod(radices[k] for k in outer) == n:
+        return [*(_Atom((k,), radices[k]) for k in outer), *inner]
+    return [_Atom(tuple(outer), n, is_padded=True), *inner]
+
+
+def _atoms_in_order(
+    atoms: Sequence[_Atom], dims: Sequence[Sequence[int]]
+) -> list[list[int]] | None:
+    """Return the atoms of each dimension of the other array; None if it cuts one of them."""
+    place = {k: (number, atom) for number, atom in enumerate(atoms) for k in atom.digits}
+    found: list[list[int]] = []
+    for dim in dims:
+        runs = [(number, [*run]) for number, run in groupby(dim, key=lambda k: place[k][0])]
+        for at, (number, run) in enumerate(runs):
+            # Digits whose end is padding stay together, and before all others.
+            if tuple(run) != atoms[number].digits or (atoms[number].is_padded and at > 0):
+                return None
+        found.append([number for number, _ in runs])
+    return found
 
 
 def _orders(

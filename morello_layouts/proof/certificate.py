@@ -9,19 +9,27 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from morello_layouts.check import CLAIMS, FORMAT, SHARED
-from morello_layouts.core.expr import Var, canonicalize, coordinate_variables
+from morello_layouts.core.expr import Var, canonicalize, coordinate_variables, variable
 from morello_layouts.core.expr.affine import AffineExpr, Digit
 from morello_layouts.core.expr.assumptions import Assumption, meet_all
 from morello_layouts.core.expr.conversions import python_text, size_to_sympy, to_sympy
-from morello_layouts.core.expr.sizes import Int, SizeExpr, ceil_quotient, is_nonnegative
-from morello_layouts.core.maps import AffineMap, IndexMap
+from morello_layouts.core.expr.sizes import (
+    Int,
+    SizeExpr,
+    absolute,
+    ceil_quotient,
+    common_divisor,
+    is_nonnegative,
+    sign,
+)
+from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.recipe import has_inverse, linear_index, physical_coordinates
 from morello_layouts.core.recipe.views import with_replicas_as_dims
 from morello_layouts.errors import UnsupportedError
-from morello_layouts.proof.ask import AnyMap, isl_budget, names_of, sizes_of
+from morello_layouts.proof.ask import AnyMap, isl_budget, names_of
 from morello_layouts.proof.bitcast import Correspondence, free_correspondence, in_parts
 from morello_layouts.proof.certificate_digits import Certificate, certified
 from morello_layouts.proof.comparison import as_layout
@@ -38,12 +46,12 @@ def certificate_of_map(m: AnyMap, claim: str) -> Certificate:
     without an inverse formula, "verified" states that its formulas are equivalent.
     """
     m = m.named()
-    if isinstance(m, IndexMap) and m.recipe.replicas != 1 and claim != "bijective":
+    if m.recipe is not None and m.replicas != 1 and claim != "bijective":
         m = _with_replicas(m)
     _require_no_replicas(m)
-    if isinstance(m, AffineMap):
+    if m.recipe is None or (claim != "verified" and not has_inverse(m.recipe)):
         return _certificate_of_formula(m, claim)
-    if claim == "verified" and not has_inverse(m.recipe):
+    if not has_inverse(m.recipe):
         return _proved({**_statement("equivalent", m), "others": _others(m)}, m)
     found = _statement(claim, m)
     found["inverse"] = [python_text(expr) for expr in m.inverse.exprs]
@@ -62,7 +70,7 @@ def _others(m: IndexMap) -> list[str]:
     return [python_text(m.reference), _form(_slot(m), m)]
 
 
-def _certificate_of_formula(m: AffineMap, claim: str) -> Certificate:
+def _certificate_of_formula(m: AnyMap, claim: str) -> Certificate:
     """Return a certificate by an inverse of the formula; the checker trusts none of them."""
     for inverse, size, layout in _inverses(m) if len(m.given) == 1 and claim != "verified" else ():
         found = {**_statement(claim, m), "inverse": inverse}
@@ -73,17 +81,17 @@ def _certificate_of_formula(m: AffineMap, claim: str) -> Certificate:
             return _proved(found, layout)
     raise UnsupportedError(
         f"a certificate that {m} is {claim}: no inverse of the formula was found",
-        "only an offset that is a sum of digits in growing strides has one",
+        "only an offset that is a sum of digits in growing or coprime strides has one",
         "compare the formula with a layout: certificate(layout, map)",
     )
 
 
-def _inverses(m: AffineMap) -> Iterator[tuple[list[str], Int, AnyMap]]:
+def _inverses(m: AnyMap) -> Iterator[tuple[list[str], Int, AnyMap]]:
     """Yield inverses of a formula, each with the size of a buffer that it fills and its map.
 
     The map of a layout says what a pitch needs, as its recipe does.
     """
-    for sized in (m, replace(m, buffer_size=None)):
+    for sized in (m, replace(m, buffer_size=None)) if m.recipe is None else ():
         with isl_budget() as context:
             layout = as_layout(sized, context)
         if layout is not None:
@@ -91,18 +99,62 @@ def _inverses(m: AffineMap) -> Iterator[tuple[list[str], Int, AnyMap]]:
             yield inverse, layout.recipe.size, layout
     digits = digits_of(canonicalize(m.given[0]), m.sizes)
     if digits is not None:
-        end: Int = 1
-        rest, found = f"p - ({m.given[0].const})", [["0"] for _ in m.sizes]
-        for factor, weight, k, count in digits:
-            if factor != 0:
-                found[k].append(f"{weight}*(({rest})//({_size(factor, m)}))")
-                rest = f"({rest})%({_size(factor, m)})"
-            end = end + factor * (count - 1)
-        yield [" + ".join(terms) for terms in found], end + m.given[0].const, m
+        first = end = m.given[0].const
+        for factor, *_, count in digits:
+            last = factor * (count - 1)
+            first, end = (first + last, end) if sign(factor) < 0 else (first, end + last)
+        ways = (_inverse(m, digits, first, is_coprime) for is_coprime in (False, True))
+        yield from ((way, end + 1, m) for way in ways)
 
 
-def digits_of(form: AffineExpr, shape: Sequence[Int]) -> list[tuple[Int, int, int, Int]] | None:
-    """Return the digits whose sum a formula is, the one of the largest factor first.
+_DigitOf: TypeAlias = tuple[Int, int, int, Int]
+"""A digit's factor, its weight in its coordinate, the coordinate's number, and how many values."""
+
+
+def _inverse(m: AnyMap, digits: list[_DigitOf], first: Int, is_coprime: bool) -> list[str]:
+    """Return the coordinates of offset p: each digit in turn is found, and taken out of the rest.
+
+    A digit of the largest stride is a quotient by it; one that is coprime to what the other strides
+    share is a remainder by that. A digit whose stride is negative counts from its last value.
+    """
+    found = [_ZERO for _ in m.sizes]
+    left, rest = [digit for digit in digits if digit[0] != 0], variable("p") - first
+    while left:
+        at, shared, inverse, modulus = _coprime(left) if is_coprime else (0, 0, 1, 0)
+        factor, weight, k, count = left.pop(at)
+        step = absolute(factor)
+        if modulus == 0:
+            digit, rest = rest // step, rest % step
+        else:
+            digit = rest // shared * inverse % modulus
+            rest = rest - digit * step
+        found[k] = found[k] + (count - 1 - digit if sign(factor) < 0 else digit) * weight
+    return [_form(form, m) for form in found]
+
+
+def _coprime(digits: Sequence[_DigitOf]) -> tuple[int, Int, int, Int]:
+    """Return the number of a digit whose stride is coprime to what the other ones share.
+
+    Returns:
+        Then what its stride shares with them, the inverse of the rest of it, and the modulus of
+        both; or 0, 0, 1 and 0 if there is none.
+    """
+    for at, (factor, *_, count) in enumerate(digits):
+        every: Int = 0
+        for other in (*digits[:at], *digits[at + 1 :]):
+            every = common_divisor(every, other[0])
+        shared = common_divisor(factor, every)
+        step, modulus = absolute(factor) // shared, every // shared
+        if isinstance(modulus, int) and isinstance(step, int):
+            if modulus > 1 and not (isinstance(count, int) and count > modulus):
+                return at, shared, pow(step, -1, modulus), modulus
+        elif step == 1:
+            return at, shared, 1, modulus
+    return 0, 0, 1, 0
+
+
+def digits_of(form: AffineExpr, shape: Sequence[Int]) -> list[_DigitOf] | None:
+    """Return the digits whose sum a formula is, the one of the largest stride first.
 
     Returns:
         Of each digit its factor, its weight in its coordinate, the coordinate's number, and the
@@ -134,7 +186,7 @@ def digits_of(form: AffineExpr, shape: Sequence[Int]) -> list[tuple[Int, int, in
             count = ceil_quotient(n, weight) if above is None else above // weight
             if count != 1:
                 found.append((total, weight, k, count))
-    return sorted(found, key=lambda x: _at_seven(x[0]), reverse=True)
+    return sorted(found, key=lambda x: _at_seven(absolute(x[0])), reverse=True)
 
 
 def _at_seven(n: Int) -> int:
@@ -145,9 +197,8 @@ def _at_seven(n: Int) -> int:
 def certificate_of_equality(a: AnyMap, b: AnyMap) -> Certificate:
     """Return a certificate that two maps give every coordinate the same offset."""
     a, b = a.named(), b.named()
-    replicas = [m.recipe.replicas if isinstance(m, IndexMap) else 1 for m in (a, b)]
-    if replicas[0] == replicas[1] != 1:
-        a, b = (_with_replicas(m) for m in (a, b) if isinstance(m, IndexMap))
+    if a.replicas == b.replicas != 1:
+        a, b = (_with_replicas(m) for m in (a, b) if m.recipe is not None)
     _require_no_replicas(a, b)
     _require_equal_axes(a, b)
     return _proved({**_statement("equivalent", a, b), "others": [python_text(b.expr)]}, a, b)
@@ -207,7 +258,7 @@ def certificate_of_relayout(source: IndexMap, target: IndexMap, expr: Any) -> Ce
 def _proved(statement: Certificate, *maps: AnyMap) -> Certificate:
     """Return the certificate of a statement; a size that is at least another one is a sum."""
     for m in maps:
-        for n, least in m.recipe.requires if isinstance(m, IndexMap) else ():
+        for n, least in m.requires:
             name = str(n)
             free = {"name": name, "multiple_of": "1", "least": "1"}
             is_free = free in statement["sizes"]
@@ -236,7 +287,7 @@ def _put(given: Any, name: str, text: str) -> Any:
 
 
 def _require_no_replicas(*maps: AnyMap) -> None:
-    if any(isinstance(m, IndexMap) and m.recipe.replicas != 1 for m in maps):
+    if any(m.replicas != 1 for m in maps):
         raise UnsupportedError(
             "no certificate is about the one place of an element with replicas",
             "each element is on several places",
@@ -245,7 +296,7 @@ def _require_no_replicas(*maps: AnyMap) -> None:
 
 
 def _require_equal_axes(a: AnyMap, b: AnyMap) -> None:
-    recipes = [m.recipe for m in (a, b) if isinstance(m, IndexMap)]
+    recipes = [m.recipe for m in (a, b) if m.recipe is not None]
     if len(recipes) == 2 and not have_equal_axes(*recipes):
         raise UnsupportedError(
             f"a certificate about {a} and {b}: their named axes have other sizes",
@@ -269,14 +320,13 @@ def _statement(claim: str, m: AnyMap, *others: AnyMap) -> Certificate:
     names = {name for n in numbers if isinstance(n, SizeExpr) for name in n.names()}
     names |= {*names_of(*maps)}
     assumed = [facts.get(name, Assumption(name)) for name in sorted(names)]
-    size = m.recipe.size if isinstance(m, IndexMap) else m.buffer_size
     return {
         "format": FORMAT,
         "claim": claim,
-        "about": [str(getattr(one, "source", one)) for one in maps],
+        "about": [one.source for one in maps],
         "sizes": [_assumed(one) for one in assumed],
-        "shape": [_size(n, m) for n in sizes_of(m)],
-        "size": _size(1 if size is None else size, m),
+        "shape": [_size(n, m) for n in m.sizes],
+        "size": _size(1 if m.buffer_size is None else m.buffer_size, m),
         "offset": python_text(m.expr),
     }
 
@@ -288,7 +338,7 @@ def _assumed(one: Assumption) -> dict[str, str]:
 
 
 def _numbers(m: AnyMap) -> Iterable[Int]:
-    if isinstance(m, IndexMap):
+    if m.recipe is not None:
         return m.recipe.numbers
     return m.sizes if m.buffer_size is None else (*m.sizes, m.buffer_size)
 

@@ -13,7 +13,7 @@ from itertools import cycle
 from math import prod
 from typing import Any, Final, TypeAlias
 
-from morello_layouts.core.expr import AffineExpr, BitXor, canonicalize, coordinate_variables
+from morello_layouts.core.expr import AffineExpr, canonicalize, coordinate_variables
 from morello_layouts.core.expr.assumptions import Assumption, meet_all
 from morello_layouts.core.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.core.fields import frozen
@@ -32,7 +32,7 @@ from morello_layouts.core.recipe import (
 )
 from morello_layouts.core.recipe.recognize import recipe_of_coordinates, recipe_of_formula
 from morello_layouts.errors import ShapeError, UnsupportedError
-from morello_layouts.proof.ask import AnyMap, Decide, ask_isl, is_asking, names_of, sizes_of
+from morello_layouts.proof.ask import AnyMap, Decide, ask_isl, is_asking, names_of
 from morello_layouts.proof.conditions import SizeSet
 from morello_layouts.proof.difference import (
     Difference,
@@ -42,7 +42,7 @@ from morello_layouts.proof.difference import (
 )
 from morello_layouts.proof.isl import Parameters, Space, Value, axis_values, first_point
 from morello_layouts.proof.library import isl
-from morello_layouts.proof.reading import AtOffset, NamedExpr, Reading, formulas_of, read
+from morello_layouts.proof.reading import AtOffset, Interpreter, NamedExpr, formulas_of, read
 from morello_layouts.proof.relations import parameters_of
 from morello_layouts.proof.second_opinion import value_of
 from morello_layouts.proof.separable import Increment, Separable, increments
@@ -60,14 +60,14 @@ Pairs: TypeAlias = Sequence[tuple[Any, Any]]
 
 def has_symbolic_tiles(*maps: AnyMap) -> bool:
     """Return whether a recipe splits an axis by a symbolic size."""
-    recipes = (m.recipe for m in maps if isinstance(m, IndexMap))
+    recipes = (m.recipe for m in maps if m.recipe is not None)
     splits = (step for r in recipes for step in r.steps if isinstance(step, Split))
     return any(isinstance(t, SizeExpr) for step in splits for t in step.tiles)
 
 
 def is_swizzled(m: AnyMap) -> bool:
     """Return whether a map has exclusive ors or replicas."""
-    if isinstance(m, IndexMap):
+    if m.recipe is not None:
         return has_xors(m) or any(isinstance(step, Replicate) for step in m.recipe.steps)
     return any(map(_has_bits, m.given))
 
@@ -94,7 +94,7 @@ def _has_bits(source: Any) -> bool:
     if isinstance(source, Recipe):
         return any(isinstance(step, Xor) for step in source.steps)
     if isinstance(source, AffineExpr):
-        return any(isinstance(atom, BitXor) for atom in source.atoms())
+        return source.has_xors
     if isinstance(source, AtOffset):
         return _has_bits(source.offset) or _has_bits(source.formula)
     if isinstance(source, NamedExpr):
@@ -137,7 +137,7 @@ def compare(maps: Sequence[AnyMap], one: Any, other: Any, context: isl.Context) 
         NotAffineError: ISL cannot read one of them.
     """
     m, pairs = maps[0], _pairs(one, other)
-    if 0 in sizes_of(m):
+    if 0 in m.sizes:
         return Comparison(True)
     if has_symbolic_tiles(*maps):
         return _by_simplifier(m, pairs)
@@ -152,7 +152,7 @@ def compare(maps: Sequence[AnyMap], one: Any, other: Any, context: isl.Context) 
         return Comparison(True, BITS if has_bits else DIGITS)
     if not names_of(*maps):
         if changes and len(pairs) == 1:
-            dims = range(len(sizes_of(m)))
+            dims = range(len(m.sizes))
             at = tuple(changes[0].at if k == changes[0].dim else 0 for k in dims)
             return Comparison(False, "evaluation", at)
         seen = _evaluated(m, pairs)
@@ -176,8 +176,10 @@ def _pairs(one: Any, other: Any) -> Pairs:
 
 def simplified(source: Any, m: AnyMap) -> AffineExpr:
     """Return what is compared in the simplifier's normal form."""
-    names = {f"d{k}": x for k, x in enumerate(coordinate_variables(sizes_of(m)))}
-    return canonicalize(read(source, Reading(names, lambda n: AffineExpr((), n), m.assumptions)))
+    names = {f"d{k}": x for k, x in enumerate(coordinate_variables(m.sizes))}
+    return canonicalize(
+        read(source, Interpreter(names, lambda n: AffineExpr((), n), m.assumptions))
+    )
 
 
 def _by_simplifier(m: AnyMap, pairs: Pairs) -> Comparison:
@@ -201,7 +203,7 @@ def is_undone(m: IndexMap, inverse: Iterable[Any], context: isl.Context) -> bool
 
 def _increments(m: AnyMap, one: Any, other: Any) -> Sequence[Increment]:
     """Return the increments of the difference of two offsets: none if they are equal."""
-    first, second = (separable(x, sizes_of(m), m.assumptions) for x in (one, other))
+    first, second = (separable(x, m.sizes, m.assumptions) for x in (one, other))
     difference = first - second
     return () if difference.is_zero else increments(difference)
 
@@ -212,7 +214,7 @@ def separable(
     """Return an offset as a sum of functions of one coordinate each, as far as it is one."""
     names = {f"d{k}": x for k, x in enumerate(Separable.coordinates(shape))}
     found: Separable = read(
-        source, Reading(names, lambda n: Separable({}, n, tuple(shape)), assumptions)
+        source, Interpreter(names, lambda n: Separable({}, n, tuple(shape)), assumptions)
     )
     return found
 
@@ -227,14 +229,14 @@ def first_positions(size: int) -> Iterator[Any]:
 
 def _evaluated(m: AnyMap, pairs: Pairs) -> Comparison | None:
     """Compare the first elements; None if others are left, or offsets do not fit 62 bits."""
-    shape = known(sizes_of(m))
+    shape = known(m.sizes)
     count = prod(shape)
     sizes = known([x.size for pair in pairs for x in pair if isinstance(x, Recipe)])
     if max((count, *sizes)) >= 1 << 62:
         return None
     for positions in first_positions(count):
         at = np.unravel_index(positions, shape) if shape else ()
-        reading = Reading({f"d{k}": x for k, x in enumerate(at)}, lambda n: n)
+        reading = Interpreter({f"d{k}": x for k, x in enumerate(at)}, lambda n: n)
         wrong = np.zeros(positions.shape, bool)
         try:
             for one, other in pairs:
@@ -253,16 +255,16 @@ def _by_isl(
     context: isl.Context,
 ) -> Comparison:
     """Compare for all sizes by increments if there are some, else by ISL's values."""
-    shape, assumed = sizes_of(maps[0]), meet_all(one for m in maps for one in m.assumptions)
+    shape, assumed = maps[0].sizes, meet_all(one for m in maps for one in m.assumptions)
     difference: Difference
     if changes is not None:
-        required = [pair for m in maps if isinstance(m, IndexMap) for pair in m.recipe.requires]
+        required = [pair for m in maps for pair in m.requires]
         symbolic = (change.by for change in changes if isinstance(change.by, SizeExpr))
         numbers = [*shape, *(SizeExpr.named(x) for by in symbolic for x in by.atoms())]
         space = Space.of(shape, context, Parameters.of(numbers, assumed, required))
         difference = IncrementDifference(changes, space)
     else:
-        recipes = [m.recipe if isinstance(m, IndexMap) else Recipe(shape) for m in maps]
+        recipes = [m.recipe or Recipe(shape) for m in maps]
         space = Space.of(shape, context, parameters_of(recipes, assumed))
         difference = _values_difference(maps[0], pairs, space)
         if not names_of(*maps):
@@ -285,7 +287,7 @@ def _values_difference(m: AnyMap, pairs: Pairs, space: Space) -> OffsetDifferenc
             )
             return OffsetDifference.of(first, second, space)
     names = {name: Value.of(x, space) for name, x in space.variables.items()}
-    reading = Reading(names, partial(Value.constant, space=space), m.assumptions)
+    reading = Interpreter(names, partial(Value.constant, space=space), m.assumptions)
     return OffsetDifference(tuple(read(x, reading) - read(y, reading) for x, y in pairs), space)
 
 
@@ -320,7 +322,7 @@ def _differ_at(maps: Sequence[AnyMap], at: Any) -> bool:
     """Return whether the formulas of two layouts have offsets that differ at a coordinate."""
     if len(maps) != 2 or not isinstance(at, tuple):
         return False
-    if not all(isinstance(m, IndexMap) and len(m.recipe.shape) == len(at) for m in maps):
+    if not all(m.recipe is not None and len(m.sizes) == len(at) for m in maps):
         return False
     d = {f"d{k}": x for k, x in enumerate(at)}
     one, other = ({value_of(formula, d) for _, formula in formulas_of(m)} for m in maps)
@@ -344,8 +346,8 @@ _KEPT: Final = "_agreement"
 @ask_isl("formulas and recipe agree", bounded_by_splits=False)
 def _agreement(m: AnyMap, *, context: isl.Context) -> Proof:
     claim = "formulas and recipe agree"
-    judged = [m.recipe] if isinstance(m, IndexMap) else [*m.given]
-    what = "the recipe" if isinstance(m, IndexMap) else "the formula as given"
+    judged = [*m.given] if m.recipe is None else [m.recipe]
+    what = "the formula as given" if m.recipe is None else "the recipe"
     undecided = ""
     for (name, formula), one in zip(formulas_of(m), cycle(judged), strict=False):
         try:

@@ -15,7 +15,7 @@ from morello_layouts.core.expr.sizes import Int, common_divisor
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.lazy import NotInstalledError, numpy as np
 from morello_layouts.core.limits import ISL_OPERATIONS, PROOF_COUNTED, PROOF_ELEMENTS, PROOF_FIRST
-from morello_layouts.core.maps import AffineMap, IndexMap
+from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.maps.places import Unit, address_of, bits_of_unit
 from morello_layouts.core.plain import Displayed
 from morello_layouts.core.recipe import (
@@ -33,7 +33,6 @@ from morello_layouts.proof.ask import (
     isl_budget,
     names_of,
     offsets_by_columns,
-    sizes_of,
 )
 from morello_layouts.proof.comparison import (
     BITS,
@@ -84,7 +83,7 @@ def _decided(a: AnyMap, b: AnyMap, *, context: isl.Context) -> Proof:
 
 def _without_libraries(a: AnyMap, b: AnyMap, missing: NotInstalledError) -> Proof:
     """Decide where ISL or NumPy is not installed: at each element, if they are few."""
-    reason, shape = "every coordinate has the same offset", sizes_of(a)
+    reason, shape = "every coordinate has the same offset", a.sizes
     if names_of(a, b) or prod(known(shape)) > PROOF_COUNTED:
         raise missing
     places = list(product(*map(range, known(shape))))
@@ -97,25 +96,25 @@ def _without_libraries(a: AnyMap, b: AnyMap, missing: NotInstalledError) -> Proo
 
 
 def _equal(a: AnyMap, b: AnyMap, context: isl.Context) -> Proof:
-    if sizes_of(a) != sizes_of(b):
+    if a.sizes != b.sizes:
         raise ShapeError(
             f"shapes to compare: expected the same, got {a.shape} and {b.shape}",
             "maps are compared coordinate by coordinate",
             "give both at the same shape",
         )
     spans = ""
-    if isinstance(a, IndexMap) and isinstance(b, IndexMap) and a.size != b.size:
+    if a.recipe is not None and b.recipe is not None and a.size != b.size:
         spans = f"; the buffers have {a.size} and {b.size} slots"
-    if prod(sizes_of(a)) == 0:
+    if prod(a.sizes) == 0:
         return Proof(EQUIVALENT, True, f"the arrays are empty{spans}", decider="")
     condition = ALL_SIZES if names_of(a, b) else None
     reason = f"every coordinate has the same offset{spans}"
-    if isinstance(a, IndexMap) and isinstance(b, IndexMap):
+    if a.recipe is not None and b.recipe is not None:
         if a.recipe == b.recipe:
             return Proof(EQUIVALENT, True, reason, "", condition=condition)
         if max(a.recipe.replicas, b.recipe.replicas) > 1:
             return _have_equal_places(a, b, spans)
-    several = any(isinstance(m, AffineMap) and len(m.given) > 1 for m in (a, b))
+    several = any(len(m.given) > 1 for m in (a, b))
     found = compare([a, b], _sources(a, several), _sources(b, several), context)
     if found.equal:
         return Proof(EQUIVALENT, True, reason, found.decider, condition=condition)
@@ -135,7 +134,7 @@ def _equal(a: AnyMap, b: AnyMap, context: isl.Context) -> Proof:
 
 def _sources(m: AnyMap, several: bool) -> Any:
     """Return what is compared: a recipe, or formulas; of several the physical coordinates."""
-    if isinstance(m, IndexMap):
+    if m.recipe is not None:
         if not several:
             return m.recipe
         zero = AffineExpr((), 0)
@@ -177,7 +176,7 @@ def _have_equal_places(a: IndexMap, b: IndexMap, spans: str) -> Proof:
     counts = [m.recipe.replicas for m in (a, b)]
     if counts[0] != counts[1]:
         reason = f"each element is on {counts[0]} and {counts[1]} places{spans}"
-        return Proof(EQUIVALENT, False, reason, STEPS, counterexample=(0,) * len(sizes_of(a)))
+        return Proof(EQUIVALENT, False, reason, STEPS, counterexample=(0,) * len(a.sizes))
     reason = f"every element has the same places{spans}"
     try:
         if a.size == b.size and _elements(a.recipe) == _elements(b.recipe):
@@ -217,11 +216,9 @@ def _elements(recipe: Recipe) -> Any:
 
 def _values_at(maps: Sequence[AnyMap], coordinate: tuple[int, ...]) -> list[Any]:
     """Return what each map gives at a coordinate, in the terms in which they are compared."""
-    several = any(isinstance(m, AffineMap) and len(m.given) > 1 for m in maps)
+    several = any(len(m.given) > 1 for m in maps)
     return [
-        m.physical_coordinates(*coordinate)
-        if several and isinstance(m, IndexMap)
-        else m(*coordinate)
+        m.physical_coordinates(*coordinate) if several and m.recipe is not None else m(*coordinate)
         for m in maps
     ]
 
@@ -231,7 +228,7 @@ def with_places(answer: Proof, a: AnyMap, b: AnyMap) -> Proof:
 
     Axes of one value change no place: the only warp may be named or not.
     """
-    if not (answer.holds and isinstance(a, IndexMap) and isinstance(b, IndexMap)):
+    if not answer.holds or a.recipe is None or b.recipe is None:
         return answer
     one, other = a.recipe, b.recipe
     if have_equal_axes(one, other):

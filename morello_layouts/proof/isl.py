@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 
-from morello_layouts.core.expr import AffineExpr, BitXor, Interval, Var
+from morello_layouts.core.expr import AffineExpr, BitXor, Interval
 from morello_layouts.core.expr.assumptions import Assumption
 from morello_layouts.core.expr.sizes import Int, Monomial, Quotient, SizeExpr
+from morello_layouts.core.expr.substitution import value_of
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.limits import ISL_BITS
 from morello_layouts.core.recipe import Recipe, linear_index, physical_coordinates
@@ -404,20 +405,11 @@ def offset_value(recipe: Recipe, space: Space) -> Value:
 
 def value_of_form(form: AffineExpr, space: Space) -> Value:
     """Return an affine expression over the space's variables and sizes as a value."""
-    total = Value.constant(form.const, space)
-    for atom, coefficient in form.terms:
-        if isinstance(atom, Var):
-            value = Value.of(space.variables[atom.name], space)
-        elif isinstance(atom, BitXor):
+    for atom in form.atoms():
+        if isinstance(atom, BitXor):
             raise _no_xor(atom)
-        else:
-            value = value_of_form(atom.operand, space)
-            if atom.divisor != 1:
-                value = value // atom.divisor
-            if atom.modulus is not None:
-                value = value % atom.modulus
-        total = total + value * coefficient
-    return total
+    values = {name: Value.of(x, space) for name, x in space.variables.items()}
+    return value_of(form, values, partial(Value.constant, space=space))  # type: ignore[no-any-return]
 
 
 @frozen

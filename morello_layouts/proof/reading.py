@@ -9,9 +9,10 @@ from math import lcm
 from operator import add, mul, xor
 from typing import Any, TypeAlias
 
-from morello_layouts.core.expr import AffineExpr, BitXor, Var
+from morello_layouts.core.expr import AffineExpr
 from morello_layouts.core.expr.assumptions import Assumption, apply_divisibility
 from morello_layouts.core.expr.sizes import Int, SizeExpr, ceil_quotient, exact_quotient
+from morello_layouts.core.expr.substitution import value_of
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.recipe import Recipe, linear_index, physical_coordinates
 from morello_layouts.proof.isl import NotAffineError
@@ -21,7 +22,7 @@ Fraction: TypeAlias = tuple[Any, Int]
 
 
 @frozen(slots=False)
-class Reading:
+class Interpreter:
     """Values for the coordinates; they have ``+``, ``*``, ``//``, ``%`` and ``^``."""
 
     names: Mapping[str, Any]  #: the values of coordinates by name; other names are sizes.
@@ -38,19 +39,7 @@ class Reading:
 
     def form(self, form: AffineExpr) -> Any:
         """Return the value of an affine expression."""
-        # A value alone stays as it is: the digits of an offset, which a sum would lose.
-        parts = [self.constant(form.const)] if form.const != 0 or not form.terms else []
-        for atom, factor in form.terms:
-            if isinstance(atom, Var):
-                value = self.names[atom.name]
-            elif isinstance(atom, BitXor):
-                value = reduce(xor, [self.form(part) for part in atom.parts])
-            else:
-                value = self.form(atom.operand)
-                value = value if atom.divisor == 1 else value // atom.divisor
-                value = value if atom.modulus is None else value % atom.modulus
-            parts.append(value if factor == 1 else value * factor)
-        return reduce(add, parts)
+        return value_of(form, self.names, self.constant)
 
     def expr(self, expr: Any) -> Any:
         """Return the value of SymPy's tree as it is: no function of SymPy rewrites it."""
@@ -148,7 +137,7 @@ class AtOffset:
     offset: Any  #: the offset: a recipe, or a formula of the coordinates.
 
 
-def read(source: Any, reading: Reading) -> Any:
+def read(source: Any, reading: Interpreter) -> Any:
     """Return the value of a number, a form or a SymPy expression, or the offset by a recipe."""
     if isinstance(source, AtOffset):
         p = read(source.offset, reading)
@@ -164,9 +153,9 @@ def read(source: Any, reading: Reading) -> Any:
 
 def formulas_of(m: Any) -> list[tuple[str, Any]]:
     """Return a map's simplified formulas by name, and SymPy's expressions if a user got them."""
-    own = [("the simplified formula", form) for form in getattr(m, "affine_map", m).forms]
+    own = [("the simplified formula", form) for form in m.forms]
     exprs = [] if _given(m, "expr") is None else [m.expr]
-    exprs = exprs or _given(getattr(m, "affine_map", m), "exprs") or []
+    exprs = exprs or _given(m, "exprs") or _given(vars(m).get("affine_map", m), "exprs") or []
     return [*own, *(("the SymPy expression", _with_names(expr, m)) for expr in exprs)]
 
 

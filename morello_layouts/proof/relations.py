@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Final, TypeAlias
 
-from morello_layouts.core.expr import AffineExpr, BitXor, Interval, variable
+from morello_layouts.core.expr import AffineExpr, Interval, variable
 from morello_layouts.core.expr.assumptions import Assumption
 from morello_layouts.core.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.core.fields import frozen
@@ -232,7 +232,7 @@ def _is_numbered(
 ) -> str:
     """Return why the points do not have each value of a coordinate once; empty if they have."""
     own = {v.name for v in form.variables()}
-    if any(isinstance(atom, BitXor) for atom in form.atoms()):
+    if form.has_xors:
         return f"ISL does not read ^ in {name} = {form}"
     sizes = {axis: n for axis, n in visits.sizes.items() if axis in own}
     limits = [limit for limit in visits.limits if {v.name for v in limit.variables()} <= own]

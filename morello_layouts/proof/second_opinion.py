@@ -20,7 +20,7 @@ from typing import Any, Final, TypeAlias
 from morello_layouts.core.expr import AffineExpr
 from morello_layouts.core.expr.sizes import SizeExpr
 from morello_layouts.core.fields import frozen
-from morello_layouts.core.layout import Layout
+from morello_layouts.core.layout import Layout, Provenance
 from morello_layouts.core.limits import (
     OPINION_ELEMENTS,
     OPINION_POINTS,
@@ -28,7 +28,6 @@ from morello_layouts.core.limits import (
     OPINION_SIZES,
 )
 from morello_layouts.core.maps import IndexMap
-from morello_layouts.core.maps.origin import Origin
 from morello_layouts.core.recipe import has_inverse, known, linear_index, physical_coordinates
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.proof.reading import (
@@ -73,7 +72,7 @@ def first_disagreement(m: IndexMap) -> tuple[str, Any] | None:
     return None
 
 
-def _allowed(origin: Origin, names: list[str]) -> Iterator[dict[str, int]]:
+def _allowed(origin: Provenance, names: list[str]) -> Iterator[dict[str, int]]:
     """Yield sizes that the stated facts allow: the smallest of each name, then random ones."""
     columns = []
     for name in names:
@@ -92,7 +91,7 @@ class _At:
     """A map, what it was made from, and values of the names of sizes."""
 
     m: IndexMap
-    origin: Origin
+    origin: Provenance
     sizes: Values
 
     @cached_property

@@ -20,6 +20,7 @@ from morello_layouts.core.fields import frozen
 from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.limits import PROOF_PERIOD, PROOF_XOR_BITS
 from morello_layouts.core.recipe import known
+from morello_layouts.core.recipe.digits import Period
 from morello_layouts.errors import UnsupportedError
 
 if TYPE_CHECKING:
@@ -407,7 +408,7 @@ def _increments_along(
     dim: int, terms: Sequence[tuple[Atom, Int]], size: Int
 ) -> Iterator[Increment]:
     atoms = [atom for atom, _ in terms]
-    length = lcm(*(_period(atom)[0] for atom in atoms)) + 1
+    length = lcm(*(_period(atom).length for atom in atoms)) + 1
     length = min(length, size) if isinstance(size, int) else length
     if length > PROOF_PERIOD or any(_numbers(one)[2] > 2**40 for one in _floors(atoms)):
         raise NotSeparableError(
@@ -449,17 +450,12 @@ def _numbers(floor: Floor) -> tuple[list[tuple[Atom, int]], int, int]:
     return list(zip(atoms, factors, strict=True)), const, divisor
 
 
-def _period(atom: Atom) -> tuple[int, int]:
-    """Return a period, and by how much the atom grows in it."""
+def _period(atom: Atom) -> Period:
     if isinstance(atom, int):
-        return 1, 1
+        return Period(1, 1)
     assert isinstance(atom, Floor)
     terms, _, divisor = _numbers(atom)
-    inner = [(_period(one), c) for one, c in terms]
-    length = lcm(*(n for (n, _), _ in inner))
-    growth = sum(c * g * (length // n) for (n, g), c in inner)
-    times = divisor // gcd(growth, divisor)
-    return length * times, growth * times // divisor
+    return Period.of_sum([(c, _period(one)) for one, c in terms]).floor(divisor)
 
 
 def _values(atom: Atom, x: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -58,7 +58,7 @@ from morello_layouts.proof.isl import (
 )
 from morello_layouts.proof.library import isl
 from morello_layouts.proof.reading import (
-    Reading,
+    Interpreter,
     formulas_of,
     inverse_of,
     padding_of,
@@ -87,7 +87,7 @@ def value_of_formula(
     if names is None:
         names = {name: Value.of(x, space) for name, x in space.variables.items()}
     constant = partial(Value.constant, space=space)
-    found = read(formula, Reading(names, constant, space.parameters.assumptions))
+    found = read(formula, Interpreter(names, constant, space.parameters.assumptions))
     return found.value if isinstance(found, MixedRadix) else found
 
 
@@ -217,7 +217,7 @@ def _first_wrong_slot(m: IndexMap) -> int | None:
     expanded = with_replicas_as_dims(m.recipe)
     for slots in first_positions(known((m.recipe.size,))[0]):
         at, there = elements_at(expanded, slots)
-        reading = Reading({"p": slots}, lambda n: n)
+        reading = Interpreter({"p": slots}, lambda n: n)
         claimed = [read(x, reading) >= int(n) for x, n in padding_of(m)]
         wrong = there == reduce(operator.or_, claimed, np.asarray(False))
         for formula, x in zip(inverse_of(m), at, strict=False):
@@ -249,7 +249,7 @@ def _has_same_padding(m: IndexMap) -> bool:
 
 def _read_at(m: IndexMap, p: Separable, expr: Any) -> Any:
     """Return the value of a formula of the offset, at an offset."""
-    return read(expr, Reading({"p": p}, lambda n: p * 0 + n, m.assumptions))
+    return read(expr, Interpreter({"p": p}, lambda n: p * 0 + n, m.assumptions))
 
 
 def _inverse_faults(m: IndexMap, context: isl.Context) -> Iterator[Proof]:

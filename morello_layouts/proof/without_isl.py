@@ -48,7 +48,7 @@ def _injective(m: AnyMap) -> Proof:
 
 def _padded(m: AnyMap) -> Proof:
     """Return whether a map without collisions reaches all slots: their number tells."""
-    if not isinstance(m, IndexMap):
+    if m.recipe is None:
         certificate_of_map(m, "bijective")
         return Proof("bijective", True, "injective, and all slots hold an element", DECIDER)
     certificate_of_map(m, "padded")

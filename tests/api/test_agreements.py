@@ -15,31 +15,6 @@ import morello_layouts as ml
 from morello_layouts.core.plain import plain
 from tests.support.tables import each_row
 
-PAIR: dict[str, Any] = {"producer": "[0, 1]", "consumer": "[1, 0]", "shape": ("M", "N")}
-
-
-@each_row(
-    "changed, message",
-    [
-        ({"shape": None}, "no shape given"),
-        ({"consumer": "u8[4]{0}"}, "expected equally many dimensions, got 2 and 1"),
-        ({"consumer": "u8[K,N]{1,0}"}, "sizes M and K of one dimension: nothing says"),
-        ({"producer": "u8[4,4]", "consumer": "u8[5,4]"}, "two shapes: the layout carries"),
-        ({"reads": "padding"}, 'reads: expected "elements" or "buffer", got \'padding\''),
-        ({"writes": 1}, 'writes: expected "elements" or "buffer", got 1'),
-        ({"producer_bytes": -1}, "producer_bytes: expected a number of bytes, got -1"),
-        ({"producer_bytes": "-1"}, "producer_bytes: expected a number of bytes, got '-1'"),
-        ({"consumer_bytes": 1.5}, "consumer_bytes: expected a number of bytes, got 1.5"),
-        ({"consumer_bytes": "M*K"}, "consumer_bytes: K is not a size here"),
-        ({"consumer_bytes": "M*("}, "^"),
-        ({"assuming": "K % 8 == 0"}, "an assumption is about K, which is not a size here"),
-    ],
-)
-def test_refused_questions(changed: dict[str, Any], message: str) -> None:
-    with pytest.raises(ml.LayoutError) as error:
-        ml.agree(**{**PAIR, **changed})
-    assert message in str(error.value)
-
 
 def test_bytes_may_be_sympy() -> None:
     m, n = sympy.symbols("M N", integer=True, positive=True)

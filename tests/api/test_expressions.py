@@ -14,46 +14,6 @@ from tests.support.codegen_cases import cases
 from tests.support.tables import each_row
 
 
-@pytest.mark.parametrize(
-    ("expr", "bounds", "text"),
-    [
-        (
-            None,
-            {},
-            (
-                "expected an expression, got None\n"
-                "an index expression is text or a SymPy expression\n"
-                'give for example "(32*i + j)//8"'
-            ),
-        ),
-        (
-            "i",
-            {"i": 3.5},
-            (
-                "bounds of i: expected a pair, got 3.5\n"
-                "bounds are the smallest and the largest value\n"
-                "give for example (0, 31), with None for no bound, or range(32)"
-            ),
-        ),
-        (
-            "i",
-            {"i": (0, 1.5)},
-            (
-                "bounds: expected an integer or a size, got 1.5\n"
-                "a bound is an integer, or a size as text or SymPy; None for no bound\n"
-                'give for example 31, "N - 1" or None'
-            ),
-        ),
-        ("i", 3, 'bounds: expected dict, got 3\ngive for example bounds={"i": (0, 7)}'),
-        ("i", {"i": (3, 1)}, "i has no values\n3 is above 1\ngive the smaller end first"),
-    ],
-)
-def test_refused(expr: Any, bounds: Any, text: str) -> None:
-    with pytest.raises(ml.LayoutError) as caught:
-        ml.simplify(expr, bounds)
-    assert str(caught.value) == text
-
-
 @each_row(
     "bounds",
     [
@@ -68,23 +28,9 @@ def test_bounds_of_one_name_as_text(bounds: Any) -> None:
     assert str(ml.simplify("(4*i + j)//4", bounds)) == "i"
 
 
-def test_bounds_of_another_name_are_refused() -> None:
-    with pytest.raises(ml.LayoutError, match="bounds of i: expected a pair, got '0<=ij<8'"):
-        ml.simplify("i", {"i": "0<=ij<8"})
-
-
 def test_verified_results_are_proved() -> None:
     found = ml.simplify("(32*i + j)//8", {"i": (0, 31), "j": (0, 31)}, verify=True)
     assert str(found) == "4*i + floor(j/8)"
-    with pytest.raises(ml.UnsupportedError, match="symbolic"):
-        ml.simplify("(N*i + j)//N", {"i": (0, 7), "j": (0, "N - 1")}, verify=True)
-
-
-def test_sizes_are_not_multiplied_out_without_end() -> None:
-    names = [f"N{k}" for k in range(14)]
-    product = "*".join(f"({name} + 1)" for name in names)
-    with pytest.raises(ml.LayoutError, match="products of sizes are multiplied out"):
-        ml.simplify(f"{product}*i", dict.fromkeys(names, (1, None)))
 
 
 class Whole(int):
@@ -157,9 +103,6 @@ def test_a_size_rounded_up_to_tiles_is_read_as_one() -> None:
     bounds = {"i": (0, 99), "N": (1, None)}
     for text in ("8*((N + 7)//8)*i", "8*floor(N/8 + 7/8)*i", "8*ceil(N/8)*i", "-8*(-N//8)*i"):
         assert ml.code(text, "python", bounds) == "8*((N + 7)//8)*i"
-    for text in ("((N + 6)//8)*i", "(N//8)*i"):  # which may be 0
-        with pytest.raises(ml.LayoutError, match="product of two variables"):
-            ml.simplify(text, bounds)
 
 
 @pytest.mark.slow
@@ -180,9 +123,3 @@ def test_printed_expressions_read_back() -> None:
                 assert eval(back, {}, values) == case.results[at][0], (case.label, text)
                 checked += 1
     assert checked > 1000
-
-
-def test_the_caret_is_at_the_fraction() -> None:
-    with pytest.raises(ml.ParseError) as caught:
-        ml.simplify("Mod(i/2 + j, 3)")
-    assert caught.value.position == 5

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
@@ -119,46 +118,9 @@ def inverse_over_d0(m: ml.IndexMap) -> list[sympy.Expr]:
     return [e.xreplace({p: sympy.Symbol("d0", integer=True)}) for e in m.inverse.exprs]
 
 
-@pytest.mark.parametrize(
-    ("domain", "expr", "error", "what"),
-    [
-        ({}, "d0", ml.ShapeError, "expected a shape, got {}"),
-        ({"shape": (3,), "sides": 4}, "d0", ml.ShapeError, "expected a shape, got"),
-        ({"shape": {"i": 4}, "names": ("k",)}, "i", ml.ShapeError, "sizes in their order, got"),
-        ({"shape": {6, 8}}, "d0", ml.ShapeError, "expected sizes in their order, got"),
-        ({"shape": (3,), "names": ("i", "j")}, "i", ml.ShapeError, "expected 1 name, got 2"),
-        (
-            {"shape": (3, 3), "names": ("i", "i")},
-            "i",
-            ml.ShapeError,
-            "different names, got i twice",
-        ),
-        ((3,), "d0 + q", ml.LayoutError, "d0 + q: expected the coordinates d0, got q"),
-        ((3,), "d0 * d0", ml.LayoutError, "product of two variables"),
-        ((3,), "d0 +", ml.ParseError, "found the end of the text"),
-        ((3.5,), "d0", ml.ShapeError, "expected an integer or a name, got 3.5"),
-        ((-3, 2), "d0", ml.ShapeError, "size 0 of the shape: expected at least 0, got -3"),
-        ((3,), sympy.sin(sympy.Symbol("d0")), ml.UnsupportedError, "not quasi-affine"),
-    ],
-)
-def test_mistakes(domain: Any, expr: Any, error: Any, what: str) -> None:
-    with pytest.raises(error, match=re.escape(what)):
-        ml.from_sympy(domain, expr)
-
-
 def test_maps_that_do_not_fit_each_other() -> None:
-    tiled = ml.index_map("f32[4,6]{1,0:T(2,2)}")
-    with pytest.raises(ml.ShapeError, match="the inner map gives 1 coordinates"):
-        tiled.compose(ml.from_sympy((24,), "d0"))
-    with pytest.raises(ml.ShapeError, match="coordinate 0 of the inner map is d0//5"):
-        tiled.compose(ml.from_sympy((24,), ("d0//5", "d0%6")))
-    with pytest.raises(ml.ShapeError, match="expected equally many, got 2 and 4"):
-        ml.are_equivalent(ml.from_sympy((4, 6), ("d0", "d1")), tiled)
-    with pytest.raises(ml.ShapeError, match="the map has no buffer"):
-        ml.is_surjective(ml.from_sympy((4, 6), "6*d0 + d1"))
+    ml.index_map("f32[4,6]{1,0:T(2,2)}")
     assert ml.verify(ml.from_sympy((4, 6), "6*d0 + d1")).holds
-    with pytest.raises(ml.ShapeError, match="shapes to compare: expected the same"):
-        ml.are_equivalent(ml.from_sympy((4, 6), "6*d0 + d1"), "f32[6,4]{1,0}")
 
 
 RESHAPES = [
@@ -189,33 +151,6 @@ def test_relayouts_through_a_change_of_shape(
 def test_a_target_without_a_shape_takes_the_changed_one() -> None:
     r = ml.relayout("f32[4,6]{1,0}", "[1, 0]", transpose=(1, 0))
     assert (r.target.source, str(r)) == ("[4,6] transposed by [1, 0] as [1, 0] at 6x4", "p -> p")
-    with pytest.raises(ml.ShapeError, match=r"transpose: dimension 0 appears twice"):
-        ml.relayout("f32[4,6]{1,0}", "[1, 0]", transpose=(0, 0))
-    with pytest.raises(ml.ShapeError, match="the target has the shape"):
-        ml.relayout("f32[4,6]", "f32[6,4]", reshape=(2, 12))
-
-
-def test_names_and_sizes_that_mean_nothing() -> None:
-    for shape in (("d0", "N"), ("p",), ("M", "N-3"), ("-N",)):
-        with pytest.raises(ml.ShapeError):
-            ml.index_map("[0, 1]" if len(shape) == 2 else "[0]", shape)
-    with pytest.raises(ml.ShapeError, match="a size has the name d1"):
-        ml.index_map("f32[d1,d0]{1,0}")
-    with pytest.raises(ml.ShapeError, match="an assumption is about K"):
-        ml.index_map("f32[M,N]{1,0}", assuming="K % 8 == 0")
-    with pytest.raises(ml.LayoutError, match="expected an assumption about a size"):
-        ml.index_map("f32[M,N]{1,0}", assuming={"M*N": (8, 8)})
-    with pytest.raises(ml.ShapeError, match="expected different names for coordinates and sizes"):
-        ml.from_sympy({"N": "M", "M": "N"}, "N")
-    for formula in (None, (), 3.5):
-        with pytest.raises(ml.LayoutError):
-            ml.from_sympy((2, 2), formula)
-    for budget in (0, -1, "x", 1.5, 2**80, True):
-        with pytest.raises(ml.LayoutError, match="budget: expected an integer"):
-            ml.is_injective("f32[3]", budget=budget)
-    for other in (5, None, "f32[4]"):
-        with pytest.raises(ml.LayoutError, match="compose: expected a map"):
-            ml.index_map("f32[4]").compose(other)
 
 
 def test_formulas_under_assumptions() -> None:
@@ -224,8 +159,6 @@ def test_formulas_under_assumptions() -> None:
     tiles = ml.index_map("f32[M,N]{1,0:T(8,128)}", assuming="M % 8 == 0")
     turned = tiles.compose(ml.from_sympy(("N", "M"), ("d1", "d0")))
     assert str(turned).startswith("(d0, d1) -> 1024*ceil(N/128)*(d1//8)")
-    with pytest.raises(ml.ShapeError, match="a slot of a buffer: expected one number, got 2"):
-        ml.is_surjective(ml.from_sympy({"shape": (2, 2), "size": 4}, ("2*d0 + d1", "d1")))
 
 
 def test_arrays_without_elements() -> None:
@@ -243,11 +176,6 @@ def test_sizes_given_to_maps() -> None:
     assert ml.index_map("f32[self,N]{1,0}").at(self=3, N=2).size == 6
     rows = ml.from_sympy({"i": "M", "j": "N"}, "N*i + j")
     assert rows.at(M=2, N=3)(1, 2) == 5
-    for sizes in ({}, {"M": 2}, {"M": 2, "N": -4}, {"M": 2, "N": 3, "K": 1}):
-        with pytest.raises(ml.ShapeError):
-            rows.at(**sizes)
-    with pytest.raises(ml.LayoutError, match=r"2\.5 is not an integer"):
-        rows.at(M=2.5, N=3)
 
 
 def test_answers_are_hashed() -> None:
@@ -264,8 +192,6 @@ def test_two_formulas_are_compared_under_assumptions() -> None:
     assert proof.assumptions == ("N <= 128",)
     short = other.assume([ml.Assumption("N", hi=128)])
     assert ml.are_equivalent(one, short).holds is True
-    with pytest.raises(ml.ShapeError):
-        short.at(N=129)
 
 
 def test_collisions_are_searched_at_assumed_sizes() -> None:

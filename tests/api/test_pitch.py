@@ -60,26 +60,6 @@ def test_a_pitch_for_each_of_three_dimensions() -> None:
     assert ml.are_equivalent(numbers, "strided<[18, 6, 1]>").holds
 
 
-WRONG: list[tuple[Any, str, str]] = [
-    ((6, 8), "8*x + y", "8*x + y: expected the coordinates d0, d1, got x, y"),
-    ((6, 8), "x*d0 + y", "x*d0 + y: expected the coordinates d0, d1, got y"),
-    ({"i": 6, "j": 8}, "d0*i + j", "a size has the name d0"),
-    ({"i": 6, "j": 8}, "i*j", "(i) * (j) is a product of two variables"),
-]
-
-
-@each_row("domain, text, what", WRONG)
-def test_other_names_are_refused(domain: Any, text: str, what: str) -> None:
-    with pytest.raises(ml.LayoutError) as caught:
-        ml.from_sympy(domain, text)
-    assert caught.value.what.startswith(what)
-
-
-def test_an_assumption_about_an_unknown_pitch() -> None:
-    with pytest.raises(ml.ShapeError, match="an assumption is about pitch, which is not a size"):
-        ml.index_map("strided<[ld, 1]>", ("M", "N"), assuming="pitch >= N")
-
-
 EXPLAINED = {"strided<[LD, 2]>": (1, "N"), "strided<[2, 1]>": ("M", "N"), "(M,N):(3,1)": None}
 
 

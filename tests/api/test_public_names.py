@@ -18,7 +18,7 @@ NAMED = re.compile(r"In Python: ([\w., ]+)\.(?: |$)")
 
 
 def test_there_are_few_public_names() -> None:
-    assert len(ml.__all__) <= 63
+    assert len(ml.__all__) <= 64
     assert sorted(ml.__all__) == sorted(set(ml.__all__))
 
 
@@ -70,17 +70,8 @@ def test_a_command_is_a_function_or_names_one(name: str) -> None:
         assert callable(value)
 
 
-def test_what_is_given_the_other_way_round_is_told() -> None:
-    with pytest.raises(ml.LayoutError, match="the layout comes first"):
-        ml.pack([[1.0, 2.0]], "f32[1,2]")
-    with pytest.raises(ml.LayoutError, match="ask morello-layouts hlo"):
-        ml.read_oom("HloModule m\n\nENTRY e {\n  ROOT c = s32[] constant(1)\n}\n")
-
-
 def test_a_shape_may_be_text() -> None:
     for text in ("6x8", "6, 8", "(6, 8)", " 6 × 8"):
         assert ml.index_map("[1, 0]", text).shape == (6, 8), text
     assert [*map(str, ml.index_map("[1, 0]", "M,8").shape)] == ["M", "8"]
     assert str(ml.index_map("[0]", "8*N").shape[0]) == "8*N"
-    with pytest.raises(ml.ShapeError):
-        ml.index_map("[1, 0]", "6x8x")

@@ -19,9 +19,3 @@ def test_the_picture_follows_the_sizes() -> None:
     widget.sizes = {"M": 3, "N": 5}
     assert "M" in widget.html
     assert "<svg" not in widget.html
-
-
-def test_ranges_are_of_the_sizes() -> None:
-    for ranges in ({"K": (1, 8)}, {"M": (8, 1)}, {"M": (0, 8)}, {"M": (1, 2, 3)}):
-        with pytest.raises(ml.ShapeError, match="the smallest and the largest"):
-            ml.index_map("f32[M,5]").sliders(**ranges)

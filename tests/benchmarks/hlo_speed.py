@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import platform
+import re
 import statistics
 import subprocess
 import sys
@@ -19,14 +20,19 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
-from hlo_dump import PROGRAM, large_dump, programs
 from simplify_page import table
 
 from morello_layouts.programs.hlo import HloModule, read_hlo
 
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from tests.support.hlo_xla import programs
+
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- begin hlo: hlo_speed.py -->\n", "<!-- end hlo -->"
 ROUNDS = 5
+PROGRAM = "tpu7x_scan_while"
+NAME = re.compile(r"(?<![\w\"])%([A-Za-z_][\w.\-]*)")
 # The peak of a child's resource usage starts at its parent's; this one starts at its own.
 MEMORY = """
 import re, sys
@@ -37,6 +43,21 @@ before = peak()
 module = read_hlo(sys.argv[1])
 print(peak() - before)
 """
+
+
+def large_dump(path: Path, megabytes: float, program: str = PROGRAM) -> int:
+    """Write a dump of at least this size, which XLA's parser takes too; how often it repeats."""
+    text = programs()[program]
+    header, body = text[: text.index("\n\n%") + 2], text[text.index("\n\n%") + 2 :]
+    count, size = 0, 0
+    with path.open("w", encoding="utf-8") as file:
+        size += file.write(header)
+        while size < megabytes * 1e6:
+            copy = NAME.sub(rf"%\1.r{count}", body).replace("ENTRY %", "%")
+            size += file.write(copy.rstrip("\n") + "\n\n")
+            count += 1
+        file.write(body)
+    return count + 1
 
 
 def ours(paths: list[Path]) -> list[HloModule]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from click.testing import CliRunner, Result
 
 from morello_layouts.interfaces.cli.main import commands
+from tests.support.json_keys import told_keys, untold
 from tests.support.tables import each_row
 
 
@@ -33,6 +34,9 @@ def test_a_certificate_is_checked(tmp_path: Path) -> None:
     facts = json.loads(run("check", str(path), "--json").output)
     assert (facts["holds"], facts["claim"], facts["why"]) == (True, "bijective", None)
     assert facts["statement"] in result.output
+    words = " ".join(run("check", "--help").output.split())
+    told = told_keys(words.partition(" JSON: ")[2].partition(". ")[0])
+    assert (facts.keys(), [*untold(facts, told)]) == (told.keys(), [])
 
 
 @each_row(

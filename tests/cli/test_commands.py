@@ -22,6 +22,7 @@ from morello_layouts.proof import Proof
 from tests.support import tpu_dumps
 from tests.support.paths import ROOT
 from tests.support.tables import each_row
+from tests.support.weights import gguf
 
 
 def run(*arguments: str) -> Result:
@@ -270,6 +271,8 @@ def test_the_examples_of_the_help_work(
             texts = {"oom": REPORT, "memory": Path("dumps", dumped(argument)).read_text()}
             Path(argument).write_text(texts.get(arguments[0], PROGRAM), encoding="utf-8")
             write_dump(tmp_path)
+        if argument.endswith(".gguf"):
+            Path(argument).write_bytes(gguf({"blk.0.attn_q.weight": (2, (4, 1024), bytes(2304))}))
         if argument.endswith(".log"):
             Path(argument).write_text(LOG, encoding="utf-8")
         if argument == "proof.json" and arguments[0] == "check":

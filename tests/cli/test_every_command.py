@@ -52,6 +52,7 @@ CALLS: list[tuple[str, Callable[[], Any]]] = [
     (f"draw '{NAMED}' --at M=3 --at N=5", lambda: ml.draw(NAMED, at={"M": 3, "N": 5})),
     ("convert '[1, 0, 1 p(4)]' --shape M,N --to xla --type f32",
      lambda: ml.convert("[1, 0, 1 p(4)]", "xla", ("M", "N"), "f32")),
+    ("record 'q4_K[B]' --language c", lambda: ml.record("q4_K[B]").code("c")),
     (f"prove '{TILED}'", lambda: ml.is_bijective(TILED)),
     (f"prove --injective '{TILED}'", lambda: ml.is_injective(TILED)),
     (f"prove --surjective '{NAMED}' --assuming 'M % 8 == 0'",

@@ -107,15 +107,3 @@ def test_an_exclusive_or_is_a_value_between_maps() -> None:
         "%r2 = arith.xori %r0, %r1 : index",
         "%r3 = affine.apply affine_map<(i, j, r2) -> (8 * i + r2 mod 6)>(%i, %j, %r2)",
     ]
-    with pytest.raises(ml.UnsupportedError, match="ask for a function"):
-        ml.code("8*i + (j ^ i)", "mlir", bounds)
-
-
-def test_features_that_mlir_lacks() -> None:
-    m = ml.index_map("f32[3,5]")
-    with pytest.raises(ml.UnsupportedError, match="MLIR has no shifts"):
-        ml.code(m, "mlir", shift=True)
-    with pytest.raises(ml.UnsupportedError, match="MLIR has no asserts"):
-        ml.code(m, "mlir", function=True, asserts=True)
-    with pytest.raises(ml.UnsupportedError, match="does not fit 64 bits"):
-        ml.code("i//2", "mlir", {"i": (0, 2**64 - 1)})

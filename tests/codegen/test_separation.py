@@ -128,30 +128,12 @@ def test_known_runs() -> None:
     assert m.modes(1).contiguous == 1
 
 
-@pytest.mark.parametrize("layout", ["f32[30,30]{1,0:T(6,6)(4,4)}", "f32[3,5,7]{2,1,0:T(2,*,4)}"])
-def test_irregular_strides_are_refused(layout: str) -> None:
-    with pytest.raises(ml.UnsupportedError, match="along d"):
-        ml.index_map(layout).modes(1)
-
-
-def test_digits_at_places_that_do_not_nest_are_refused() -> None:
-    i = variable("i", 0, 35)
-    with pytest.raises(ml.UnsupportedError, match="multiples of 4 and of 6"):
-        modes_along(i // 4 + 20 * (i // 6), "i", 36)
-
-
 def test_runs_that_go_on_are_one() -> None:
     """Simplified forms have none such, forms as they are written do."""
     i = variable("i", 0, 47)
     middle = AffineExpr(((Digit(i, 4, 2), 12),), 0)
     runs = modes_along(3 * (i % 4) + middle + 100 * (i // 8), "i", 48).runs
     assert [(run.length, run.stride) for run in runs] == [(8, 3), (6, 100)]
-
-
-@pytest.mark.parametrize("dim", [2, -3, "0"])
-def test_a_dimension_that_is_none(dim: int) -> None:
-    with pytest.raises(ml.ShapeError, match="there is no dimension"):
-        ml.index_map("f32[3,5]").modes(dim)
 
 
 def test_symbolic_sizes() -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 from shutil import copy
+from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import pytest
 from click.testing import CliRunner
@@ -163,8 +166,23 @@ def test_parquet(dumps: Path) -> None:
     assert [(row["key"], row["bytes"]) for row in kinds] == [
         (row.key, row.bytes) for row in report.by_kind
     ]
-    with pytest.raises(LayoutError, match="cannot be written"):
+    with pytest.raises(LayoutError, match="could not be written"):
         report.write_parquet(dumps / "no" / "folder")
+
+
+def test_parquet_on_a_full_disk(dumps: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def write_table(_: object, path: str) -> None:
+        Path(path).write_text("half of")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setitem(sys.modules, "pyarrow", MagicMock())
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", SimpleNamespace(write_table=write_table))
+    path = dumps.parent / "rows.parquet"
+    path.write_text("what stood there")
+    with pytest.raises(LayoutError, match=r"rows\.parquet could not be written\nNo space left"):
+        ml.diagnose_many([dumps]).write_parquet(path)
+    assert path.read_text() == "what stood there"
+    assert set(os.listdir(dumps.parent)) == {"dumps", "rows.parquet"}
 
 
 def test_the_command(dumps: Path) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.errors import LayoutError
 from morello_layouts.programs.diagnostics import heap as heaps
 from morello_layouts.programs.diagnostics.heap import Heap, heap_of
 from morello_layouts.programs.diagnostics.memory_report import memory_of
@@ -105,11 +104,6 @@ def test_another_program_is_noticed() -> None:
     one, other = (tpu_dumps.path_of(f"{n}.v5e") for n in ("quant_fp8_matmul", "beam_search"))
     report = ml.memory(one, other)
     assert any("does not define" in warning for warning in report.warnings)
-
-
-def test_no_assignment_is_an_error_that_says_where_it_comes_from() -> None:
-    with pytest.raises(LayoutError, match="xla_dump_to"):
-        ml.memory("elsewhere.after_optimizations.txt")
 
 
 def test_a_heap_past_the_budget_is_summed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import lzma
 from itertools import permutations, product
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 
 import morello_layouts as ml
 from morello_layouts.programs.diagnostics.moves import HloMove
-from tests.support.paths import DATA
+from tests.support.paths import rows
 from tests.support.tables import each_row
 
 
@@ -82,11 +81,10 @@ def test_a_conversion_says_whether_the_order_changes() -> None:
 @pytest.mark.slow
 def test_bitcasts_of_programs_are_free() -> None:
     """By HLO's rules and by the buffer assignment they take no memory; so says the proof."""
-    data = lzma.decompress((DATA / "tpu_bitcasts_of_programs.tsv.xz").read_bytes()).decode()
-    rows = [row.split("\t") for row in data.splitlines()]
-    text = "".join(f"%r{k} = {y} bitcast({x} %a)\n" for k, (x, y) in enumerate(rows))
+    pairs = rows("tpu_bitcasts_of_programs.tsv.xz")
+    text = "".join(f"%r{k} = {y} bitcast({x} %a)\n" for k, (x, y) in enumerate(pairs))
     verdicts = [found.verdict for found in ml.diagnose(text).moves]
-    assert len(verdicts) == len(rows) > 250
+    assert len(verdicts) == len(pairs) > 250
     wrong = [(v.operand, v.result, v.reason) for v in verdicts if v.effect != "free" or not v.kind]
     assert wrong == []
 

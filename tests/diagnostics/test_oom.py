@@ -285,19 +285,6 @@ def test_a_report_without_allocations_says_where_to_look() -> None:
     assert "next: make the blocks or scratch of this kernel smaller" in str(report)
 
 
-@pytest.mark.parametrize(
-    ("source", "what"),
-    [
-        ("no such file", "cannot be read"),
-        (".", "cannot be read"),
-        (7, "is not an out-of-memory report"),
-    ],
-)
-def test_sources_that_cannot_be_read(source: object, what: str) -> None:
-    with pytest.raises(ml.LayoutError, match=what):
-        ml.read_oom(source)
-
-
 def test_an_unknown_generation_is_refused() -> None:
     with pytest.raises(ml.LayoutError, match="not a known generation"):
         ml.read_oom(WHOLE, "v9")

@@ -271,11 +271,6 @@ def test_name_of_a_layout_that_inherits_nothing() -> None:
     assert lines[:2] == ["Uninherited", "Uninherited layout: Uninherited"]
 
 
-def test_a_value_that_is_not_a_layout_with_a_shape() -> None:
-    with pytest.raises(ml.UnsupportedError, match="expected a layout, got 5"):
-        ml.explain(5, (3, 4))
-
-
 def test_axes_of_unknown_sizes() -> None:
     axes = words("f32[?,N]{1,0:T(*,8)(2,1)}").axes
     labels = ["(d0,d1)//16", "(d0,d1)%8", "((d0,d1)//8)%2", "0"]
@@ -457,6 +452,11 @@ def test_a_text_s_own_name_is_not_that_of_another_dimension(text: str) -> None:
     assert "axes      x, d1\n" in words
     assert "d1  fastest: all of d1, 3" in words
     assert "where      d0 = d1\n  formula    3*x + d0" in words
+
+
+def test_a_shape_may_be_text() -> None:
+    assert str(ml.explain("[1, 0]", "6x8")) == str(ml.explain("[1, 0]", (6, 8)))
+    assert "all of d0, 6" in str(ml.explain("[1, 0]", "6x8"))
 
 
 def test_slots_beside_a_view_are_not_called_padding() -> None:

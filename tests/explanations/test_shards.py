@@ -6,7 +6,6 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
-import pytest
 from sympy import sympify
 
 import morello_layouts as ml
@@ -133,10 +132,3 @@ def test_empty_arrays_and_empty_devices() -> None:
     assert (empty.room, empty.buffer_bytes, empty.empty) == ((0, 3), 0, 4)
     one = ml.shards("f32[16], {maximal device=2}")
     assert (one.devices, one.empty, one.imbalance) == (3, 2, 3)
-
-
-def test_a_layout_without_devices_is_refused() -> None:
-    with pytest.raises(ml.UnsupportedError, match="an array on devices"):
-        ml.shards("f32[8,16]")
-    with pytest.raises(ml.ShapeError, match="blocks: expected one for each of 2"):
-        ml.shards("f32[8,16], {devices=[2,1]<=[2]}", blocks=[8])

@@ -22,7 +22,6 @@ from morello_layouts.interfaces.explorer.subject import (
     Question,
     at_numbers,
     is_formula,
-    parse_sizes,
 )
 from morello_layouts.outputs.picture.picture import size_of
 from tests.support.presets import PRESETS
@@ -165,6 +164,22 @@ def test_a_layout_without_sizes_is_explained_and_asks_for_them() -> None:
     assert asked("[1, 0, 1 p(4)]", shape="6x8")["notes"] == []
     for text in ("token[]", "f32[?,4]"):
         assert not any("field Sizes" in note for note in asked(text)["notes"])
+
+
+def test_fields_that_are_numbers() -> None:
+    """The array of a tuple, and the first slice."""
+    arrays = "(f32[2,3], s32[4,5,6,7]{3,2,1,0})"
+    assert [asked(arrays, array=k)["formula"]["simplified"] for k in ("", "0", "1")] == [
+        "3*d0 + d1",
+        "3*d0 + d1",
+        "210*d0 + 42*d1 + 7*d2 + d3",
+    ]
+    pictures = [asked("f32[40,4,4]", slice=k)["picture"]["markup"] for k in ("", "0", "9")]
+    assert pictures[0] == pictures[1] != pictures[2]
+    assert Question.of({"layout": "", "width": "900"}).room == 900
+    for field in ("array", "slice", "width"):
+        (error,) = answer({"layout": arrays, field: "-1"})["errors"]
+        assert (error["field"], error["what"]) == (field, f"{field}: expected a number, got '-1'")
 
 
 def test_sizes_are_unused_if_the_text_has_its_own() -> None:
@@ -352,7 +367,7 @@ def test_a_layout_of_names_is_drawn_at_numbers_that_are_not_mostly_padding() -> 
 def test_sizes_of_the_field_come_first() -> None:
     m = ml.index_map("f32[M,N]")
     assert at_numbers([m], "N=7")[1]["N"] == 7
-    assert parse_sizes("") == {}
+    assert at_numbers([m], " ")[1]["N"] > 0
 
 
 def test_tuples_are_looked_at_one_array_at_a_time() -> None:

@@ -10,18 +10,21 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 from click.testing import CliRunner
 
+from morello_layouts.core import limits
 from morello_layouts.core.limits import EXPLORER_COMPARED, EXPLORER_STARTS, EXPLORER_TEXT
 from morello_layouts.errors import LayoutError
 from morello_layouts.interfaces.cli.main import commands
@@ -127,6 +130,7 @@ def test_it_listens_on_this_machine_only(server: Server) -> None:
     [
         ("127.0.0.1", 200),
         ("localhost", 200),
+        ("LOCALHOST:9000", 200),  # names of hosts know no case
         ("localhost:9000", 200),  # a port that is forwarded
         ("evil.example", 421),
         ("127.0.0.1.evil.example", 421),
@@ -276,6 +280,45 @@ def test_connections_that_say_nothing_keep_nobody_waiting(server: Server) -> Non
     finally:
         for each in idle:
             each.close()
+
+
+@pytest.mark.parametrize("drop", [b"GET / HTTP/1.1\r\nX: " + b"x" * 99, b"\r\n" * 99])
+def test_connections_that_drip_are_closed(drop: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A head has as long as silence has: else a few bytes a second hold all connections."""
+    monkeypatch.setattr(limits, "EXPLORER_CONNECTIONS", 6)
+    worker: Any = SimpleNamespace(ask=None, close=lambda: None)
+    with Server(0, worker, idle=1).start() as server:
+        slow = [socket.create_connection((HOST, server.port), timeout=PATIENCE) for _ in range(5)]
+        ended, began = threading.Event(), time.monotonic()
+
+        def drip() -> None:
+            for byte in drop:
+                for each in slow:
+                    with suppress(OSError):
+                        each.sendall(bytes([byte]))
+                if ended.wait(0.2):
+                    return
+
+        with ThreadPoolExecutor(1) as dripping:
+            dripping.submit(drip)
+            try:
+                assert get(server, "/icon.svg")[0].status == 200
+                assert time.monotonic() - began < 0.2 * len(drop), "they dripped to the end"
+            finally:
+                ended.set()
+                for each in slow:
+                    each.close()
+
+
+def test_a_request_in_pieces_is_answered(server: Server) -> None:
+    with socket.create_connection((HOST, server.port), timeout=PATIENCE) as connection:
+        for _ in range(2):  # the second over the same connection
+            for part in (b"GET /icon.svg HTTP/1.1\r\n", b"Host: 127.0.0.1\r\n", b"\r\n"):
+                connection.sendall(part)
+                time.sleep(0.1)
+            response = HTTPResponse(connection)
+            response.begin()
+            assert (response.status, response.read()[:4]) == (200, b"<svg")
 
 
 def test_a_process_that_died_at_rest_is_replaced_before_it_is_asked(server: Server) -> None:

@@ -35,10 +35,15 @@ TOP = "no digit lies above the top one, which is the only one without a radix"
 SPEED = "a group of one term has no two digits; the condition saves time"
 ORDER = "a digit without a modulus comes first, and the pair the other way round fires"
 
+WHOLE = "an atom that is not a digit has no modulus: the question is for types"
+
 EQUIVALENT = {
     "reduce_factor: factors == d.operand.terms -> _is_near(factors, d.operand.terms)": (
         "these are not numbers"
     ),
+    "drop_inner_mod: without isinstance(atom, Digit)": WHOLE,
+    "join_digits: isinstance(d, Digit) -> True": WHOLE,
+    "reduce_factor: without not isinstance(d, Digit)": WHOLE,
     "_wholes_and_parts: parts[0] -> parts[-1]": "all of them have one operand",
     "_largest: [*radices, 0] -> [*radices, 1]": TOP,
     "_largest: [*radices, 0] -> [*radices, -1]": TOP,

@@ -93,7 +93,7 @@ def certificates(name: str, maps: tuple[Any, ...], answer: Any) -> list[dict[str
     return found
 
 
-def coverage(seed: int, start: int, count: int) -> None:
+def coverage(seed: int, start: int, count: int, share: float) -> None:
     """Print the share of what holds that has a certificate, by kind of question."""
     asked, groups = Asked(), defaultdict[str, Counter[str]](Counter)
     columns = defaultdict[str, list[float]](list)
@@ -105,7 +105,7 @@ def coverage(seed: int, start: int, count: int) -> None:
         patches.enter_context(patch.dict(judgements.QUESTIONS, questions))
         for number in range(start, start + count):
             asked.found.clear()
-            kind = judgements.ask(seed, number)[0].kind
+            kind = judgements.ask(seed, number, share)[0].kind
             for name, maps, answer in [*asked.found]:
                 if not answer.holds and str(answer.condition) in {"None", "no sizes"}:
                     continue
@@ -151,10 +151,11 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--start", type=int, default=0)
+    parser.add_argument("--share", type=float, default=0.06, help="of questions by name")
     parser.add_argument("--lines", type=Path, help="a file for each forgery and its verdict")
     given = parser.parse_args()
     if given.what == "coverage":
-        coverage(given.seed, given.start, given.count)
+        coverage(given.seed, given.start, given.count, given.share)
     else:
         forge(given.seed, given.start, given.count, given.lines)
 

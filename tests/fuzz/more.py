@@ -35,8 +35,7 @@ def sized_kernels() -> None:
     """Compile and run a kernel for all sizes of every pair, with streaming stores and without."""
     for stream in (1 << 12, 1 << 60):
         with TemporaryDirectory() as folder:
-            built = test_sized.build(test_sized.CASES, Path(folder), "gcc", *QUICK, stream=stream)
-            test_sized.run_all(test_sized.CASES, built)
+            run_all(test_sized.CASES, Path(folder), "gcc", *QUICK, near=stream)
 
 
 def expressions() -> None:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from math import prod
 
 import numpy as np
-import pytest
 
 import morello_layouts as ml
 from morello_layouts.core.expr import AffineExpr
@@ -68,23 +67,6 @@ def test_values_read_well() -> None:
     cached = ml.cache_lines("f32[64,64]", "column", lanes=16)
     assert cached.verdict == "16 lines of 64 bytes: 1 at best"
     assert json.loads(json.dumps(plain(cached)))["efficiency"] == 0.0625
-
-
-@each_row(
-    "question, words",
-    [
-        (lambda: ml.coalescing("f32[M,N]", "row"), "sizes are symbolic: M, N"),
-        (lambda: ml.cache_lines("f32[8,8]", "ldmatrix"), "the number of lanes is missing"),
-        (lambda: ml.cache_lines("f32[8,8]", "row", lanes=0), "expected an integer from 1"),
-        (lambda: ml.cache_lines("f32[8,8]", "row", line=0), "expected an integer from 1"),
-        (lambda: ml.vector_width("f32[8,8]", 2), "there is no dimension 2"),
-        (lambda: ml.vector_width("[0, 1]", 1), "no shape given"),
-    ],
-)
-def test_wrong_questions_are_refused(question: object, words: str) -> None:
-    with pytest.raises(ml.LayoutError) as error:
-        question()
-    assert words in str(error.value)
 
 
 def vector_by_counting(offsets: np.ndarray, dim: int, most: int) -> int:

@@ -208,10 +208,3 @@ def test_many_registers_take_no_longer() -> None:
     assert ml.register_relayout(one, one, (1 << 40,)).kind == "nothing"
     found = ml.register_relayout(one, other, (1 << 40,), bits=32)
     assert (found.kind, found.shuffles) == ("shuffle", 1 << 35)
-
-
-def test_what_is_no_layout_of_registers() -> None:
-    with pytest.raises(ml.LayoutError, match="expected axes lane and register, got memory"):
-        ml.register_relayout("f32[64,16]", ROWS, (64, 16))
-    with pytest.raises(ml.ShapeError, match="lanes: expected 32, got 64"):
-        ml.register_relayout(ROWS, BLOCKED.format([1, 4], [16, 4], [4, 1]), (64, 16))

@@ -246,24 +246,3 @@ def test_padding_is_counted_in_bytes() -> None:
     best = ml.best_swizzle((33, 17), 8, ["rows", "columns"])
     assert best.padding_bytes == best.padding == 33 * (best.pitch - 17)
     assert "bytes of padding" in str(best)
-
-
-@each_row(
-    "arguments, words",
-    [
-        (((), 16, ["row"]), "nothing to place"),
-        (((8, 8), 16, []), "nothing to place"),
-        (((8, 0), 16, ["row"]), "size 1 of the shape: expected an integer from 1"),
-        (("8x8", 16, ["row"]), "shape: expected a tuple or list"),
-        (((8, 8), 0, ["row"]), "bits: expected an integer from 1"),
-        (((8, 8), 16, ["diagonal"]), "expected the name of an access"),
-        (((8, 8), 16, 7), "accesses: expected a tuple or list"),
-        (((8, 8), 16, [lambda lane: (lane, 0)]), "coordinate 0: expected 0 to 7, got 8"),
-        (((8, 8, 8), 16, ["ldmatrix"]), "expected a tile of 2 dimensions"),
-        (((8, 8), 24, ["row.b128"]), "expected a multiple of 24 bits, got 128"),
-    ],
-)
-def test_wrong_questions_are_refused(arguments: tuple[object, ...], words: str) -> None:
-    with pytest.raises(ml.LayoutError) as error:
-        ml.best_swizzle(*arguments)
-    assert words in str(error.value), error.value

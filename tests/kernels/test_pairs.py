@@ -152,7 +152,7 @@ def pairs(draw: st.DrawFn) -> Case:
     shape = draw(sizes())
     source, target = draw(layouts(len(shape))), draw(layouts(len(shape)))
     itemsize, streams = draw(st.sampled_from((1, 2, 4, 8))), draw(st.booleans())
-    case = Case(source, target, shape, itemsize, streams)
+    case = Case(source, target, shape, itemsize, streams=streams)
     kernel = case.kernel()
     assume(max(kernel.source.size, kernel.target.size) < LARGEST_SPAN)
     return case
@@ -178,7 +178,7 @@ def staged_pairs(draw: st.DrawFn) -> Case:
         tile, order = (draw(edges), draw(edges)), draw(st.permutations(range(len(shape))))
         found.append(ml.XlaLayout(tuple(order), tiles=(tile, *draw(small))))
     itemsize, streams = draw(st.sampled_from((1, 2, 4, 8))), draw(st.booleans())
-    return Case(*found, shape, itemsize, streams)
+    return Case(found[0], found[1], shape, itemsize, streams=streams)
 
 
 @pytest.mark.slow

@@ -12,20 +12,24 @@ import pytest
 import morello_layouts as ml
 from morello_layouts.core.recipe import Recipe, Replicate
 from morello_layouts.core.recipe.digits import AxisDigit
-from morello_layouts.outputs.kernels.chains import DigitChains, SharedJump, growth_of, shared_jumps
-from morello_layouts.outputs.kernels.domains import Domain, LoopAxis
+from morello_layouts.outputs.kernels.chains import (
+    DimensionDigits,
+    SharedJump,
+    growth_of,
+    shared_jumps,
+)
+from morello_layouts.outputs.kernels.domains import CopyAxis, Domain
 from morello_layouts.outputs.kernels.emit_cuda import _in_words
 from morello_layouts.outputs.kernels.nests import (
     CopyRun,
     Deinterleave,
     Interleave,
+    LargeTransposition,
     Nest,
     Transposition,
-    Turn,
 )
 from morello_layouts.outputs.kernels.pieces import element_domains, held_by, padding_domains
 from morello_layouts.outputs.kernels.plan import (
-    Elementwise,
     Kernel,
     KernelPlan,
     domains_of,
@@ -82,7 +86,7 @@ def test_a_digit_of_another_unit(unit: int, stride: int | None) -> None:
     other: tuple[AxisDigit, ...] = (chain_digit(1, 48, 1),)
     if unit > 1:
         other = (chain_digit(1, unit, 1), chain_digit(unit, 48, 1000))
-    a, b = (DigitChains((48,), (chain,)).growth for chain in (own, other))
+    a, b = (DimensionDigits((48,), (chain,)).growth for chain in (own, other))
     assert a is not None
     assert b is not None
     found = shared_jumps(a, b)
@@ -100,8 +104,8 @@ def stepped(jumps: tuple[SharedJump, ...], unit: int) -> object:
 
 
 def test_a_coordinate_without_a_digit_does_not_move() -> None:
-    without = DigitChains((8,), ((chain_digit(2, 4, 3),),))
-    rows = DigitChains((8,), ((chain_digit(1, 8, 1),),))
+    without = DimensionDigits((8,), ((chain_digit(2, 4, 3),),))
+    rows = DimensionDigits((8,), ((chain_digit(1, 8, 1),),))
     a, b = without.growth, rows.growth
     (chain,) = (a and b and shared_jumps(a, b)) or ()
     assert [stepped(chain, unit) for unit in (1, 2)] == [0, 3]
@@ -110,12 +114,12 @@ def test_a_coordinate_without_a_digit_does_not_move() -> None:
 @pytest.mark.parametrize(
     ("domain", "word"),
     [
-        (Domain(0, 0, (LoopAxis(4, 1, 1), LoopAxis(9, 4, 8))), 16),
-        (Domain(0, 2, (LoopAxis(4, 1, 1), LoopAxis(9, 4, 8))), 8),
-        (Domain(1, 0, (LoopAxis(4, 1, 1), LoopAxis(9, 4, 8))), 4),
-        (Domain(0, 0, (LoopAxis(4, 1, 1), LoopAxis(9, 6, 8))), 8),
-        (Domain(0, 0, (LoopAxis(4, 1, 1), LoopAxis(9, 4, 7))), 4),
-        (Domain(0, 0, (LoopAxis(2, 1, 1), LoopAxis(9, 4, 8))), 8),
+        (Domain(0, 0, (CopyAxis(4, 1, 1), CopyAxis(9, 4, 8))), 16),
+        (Domain(0, 2, (CopyAxis(4, 1, 1), CopyAxis(9, 4, 8))), 8),
+        (Domain(1, 0, (CopyAxis(4, 1, 1), CopyAxis(9, 4, 8))), 4),
+        (Domain(0, 0, (CopyAxis(4, 1, 1), CopyAxis(9, 6, 8))), 8),
+        (Domain(0, 0, (CopyAxis(4, 1, 1), CopyAxis(9, 4, 7))), 4),
+        (Domain(0, 0, (CopyAxis(2, 1, 1), CopyAxis(9, 4, 8))), 8),
     ],
 )
 def test_words_start_at_their_multiples(domain: Domain, word: int) -> None:
@@ -132,8 +136,8 @@ def test_words_start_at_their_multiples(domain: Domain, word: int) -> None:
 )
 def test_the_widest_vectors_that_a_row_holds(length: int, widths: set[int]) -> None:
     for turned in (False, True):
-        rows, column = LoopAxis(2, 1000, 1), LoopAxis(length, 1, 2)
-        domain = Domain(0, 0, tuple(LoopAxis(a.count, a.target, a.source) if turned else a
+        rows, column = CopyAxis(2, 1000, 1), CopyAxis(length, 1, 2)
+        domain = Domain(0, 0, tuple(CopyAxis(a.count, a.target, a.source) if turned else a
                               for a in (rows, column)))  # fmt: skip
         found = vectorize(domain, 4)
         assert all(isinstance(nest.micro, Deinterleave if turned else Interleave) for nest in found)
@@ -148,7 +152,7 @@ def moves(
 
 
 @pytest.mark.parametrize(
-    ("source", "target", "shape", "far"),
+    ("source", "target", "shape", "streams"),
     [
         ("[0, 1]", "[1, 0]", (1024, 1024), True),
         ("[0, 1, 2]", "[0, 2, 1]", (64, 128, 128), False),  # each of 64 lies in a cache
@@ -160,26 +164,27 @@ def moves(
     ],
 )
 def test_large_transpositions_bypass_the_caches_earlier(
-    source: str, target: str, shape: tuple[int, ...], far: bool
+    source: str, target: str, shape: tuple[int, ...], streams: bool
 ) -> None:
     pair = [ml.index_map(text, shape).recipe for text in (source, target)]
-    assert plan_kernel(Kernel(*pair, 2), 1 << 22).far == far
+    assert plan_kernel(Kernel(*pair, 2), 1 << 22).streams == streams
 
 
 def test_targets_beyond_the_caches_are_written_as_whole_lines() -> None:
-    assert moves("[0, 1]", "{1,0:T(8,128)}", (64, 256), 4, to=0).far
-    assert not moves("[0, 1]", "{1,0:T(8,128)}", (64, 256), 4, to=1 << 60).far
+    assert moves("[0, 1]", "{1,0:T(8,128)}", (64, 256), 4, to=0).streams
+    assert not moves("[0, 1]", "{1,0:T(8,128)}", (64, 256), 4, to=1 << 60).streams
     size = 64 * 256 * 4  # a transposition gains from there on
-    assert not moves("[0, 1]", "{1,0:T(8,128)}", (64, 256), 4, to=4 * size).far
-    for times, far, ahead in ((4, True, None), (8, False, True), (99, False, False)):
+    assert not moves("[0, 1]", "{1,0:T(8,128)}", (64, 256), 4, to=4 * size).streams
+    for times, streams, fetched in ((4, True, None), (8, False, True), (99, False, False)):
         plan = moves("[0, 1]", "[1, 0]", (64, 256), 4, to=times * size)
-        assert (plan.far, getattr(plan.nests[0].micro, "ahead", None)) == (far, ahead)
+        assert plan.streams == streams
+        assert getattr(plan.nests[0].micro, "prefetch_target", None) == fetched
 
 
 @pytest.mark.parametrize("shape", [(401, 399), (256, 256), (32, 4000), (4000, 17)])
 def test_a_turn_has_rows_of_any_number_and_length(shape: tuple[int, int]) -> None:
     (nest,) = moves("[0, 1]", "[1, 0]", shape, 2, to=0).nests
-    assert isinstance(nest.micro, Turn)
+    assert isinstance(nest.micro, LargeTransposition)
     assert (nest.micro.rows, nest.micro.columns, nest.loops) == (*shape, ())
 
 
@@ -200,10 +205,10 @@ def test_whole_axes_are_transposed_directly() -> None:
 def test_prefetch_buffers_are_contiguous_in_the_source() -> None:
     found = moves("[0, 1]", "{1,0:T(8,128)(2,1)}", (256, 512), 2, to=1 << 60).nests
     assert [(nest.prefetch, nest.inner_loops) for nest in found] == [(8192, 3)]
-    far = moves("[0, 1]", "{1,0:T(8,128)(2,1)}", (256, 512), 2, to=0).nests
-    assert [nest.prefetch for nest in far] == [0]
+    streams = moves("[0, 1]", "{1,0:T(8,128)(2,1)}", (256, 512), 2, to=0).nests
+    assert [nest.prefetch for nest in streams] == [0]
     gap = Nest(
-        0, 0, (LoopAxis(9, 4096, 2048), LoopAxis(16, 128, 128)), Interleave(2, 2, 64, ((2, 2048),))
+        0, 0, (CopyAxis(9, 4096, 2048), CopyAxis(16, 128, 128)), Interleave(2, 2, 64, ((2, 2048),))
     )
     assert with_prefetch(gap) == gap
 
@@ -236,14 +241,14 @@ def test_blocks_are_staged_if_that_costs_less(
         )
 
 
-@pytest.mark.parametrize("far", [True, False])
-def test_blocks_are_written_beyond_the_caches_as_whole_lines(far: bool) -> None:
+@pytest.mark.parametrize("streams", [True, False])
+def test_blocks_are_written_beyond_the_caches_as_whole_lines(streams: bool) -> None:
     texts = "{1,0:T(3,5)(2,2)}", "{1,0:T(8,128)}"
     source, target = (ml.index_map(text, (512, 512)).recipe for text in texts)
-    plan = plan_kernel(Kernel(source, target, 1), far=far)
-    assert (plan.far, plan.fill) == (far, None)
+    plan = plan_kernel(Kernel(source, target, 1), streams=streams)
+    assert (plan.streams, plan.fill) == (streams, None)
     assert plan.staged
-    assert any(nest.image for part in plan.staged for nest in part.out) == far
+    assert any(nest.image for part in plan.staged for nest in part.out) == streams
 
 
 def test_a_block_too_large_for_the_stack_is_none() -> None:
@@ -262,7 +267,7 @@ def test_layouts_without_common_digits_are_moved_one_by_one() -> None:
     assert [domain.size for domain in found.padding] == [282]
     pair = [ml.index_map(text).recipe for text in ("Sw<1,0,2> o 0 o (4,4):(4,1)", "(4,4):(4,1)")]
     assert domains_of(*pair).elements is None
-    assert plan_kernel(Kernel(*pair, 4)).elementwise == Elementwise(*pair)
+    assert plan_kernel(Kernel(*pair, 4)).elementwise == Kernel(*pair, 4)
 
 
 def test_replicas_of_a_target_are_dimensions_that_the_source_ignores() -> None:

@@ -14,13 +14,21 @@ import pytest
 
 import morello_layouts as ml
 from morello_layouts.outputs.kernels import Kernel, compiled, kernel_text
-from morello_layouts.outputs.kernels.c_loops import PLAIN, argument
+from morello_layouts.outputs.kernels.c_loops import argument
 from morello_layouts.outputs.kernels.domains import Domain, evaluate, upper_bound
+from morello_layouts.outputs.kernels.elementwise import PLAIN
 from morello_layouts.outputs.kernels.emit_c import c_file, join
 from morello_layouts.outputs.kernels.plan import domains_of, plan_kernel
 from tests.support import cuda_host
-from tests.support.kernel_runs import QUICK, STRICT, compilers, need, python_kernel
-from tests.support.kernel_sized_runs import SizedCase, buffers, build, run_all
+from tests.support.kernel_runs import (
+    QUICK,
+    STRICT,
+    Case,
+    compilers,
+    need,
+    python_kernel,
+    run_all,
+)
 
 MATRICES = [
     "[0, 1]",
@@ -47,20 +55,20 @@ def matrix_sizes(heights: tuple[int, ...], widths: tuple[int, ...]) -> tuple[tup
 
 CASES = [
     *(
-        SizedCase(a, b, ("M", "N"), 1 << (i + 2 * j) % 4, matrix_sizes(ENDS, SOME))
+        Case(a, b, ("M", "N"), 1 << (i + 2 * j) % 4, matrix_sizes(ENDS, SOME))
         for i, a in enumerate(MATRICES)
         for j, b in enumerate(MATRICES)
         if not (i == 6) ^ (j == 6) or min(i, j) < 2  # 3 and 8 share no digits
         if {i, j} not in ({6, 7}, {7, 2}, {7, 3}, {7, 4}, {7, 5})
     ),
     *(
-        SizedCase(a, b, ("M", "N"), e, tuple((m, 16 * n) for m in SOME for n in (1, 2, 3, 9)))
+        Case(a, b, ("M", "N"), e, tuple((m, 16 * n) for m in SOME for n in (1, 2, 3, 9)))
         for e in (2, 4)
         for a in PACKED
         for b in PACKED
     ),
     *(
-        SizedCase(a, b, ("N", "C", "H", "W"), e, tuple(
+        Case(a, b, ("N", "C", "H", "W"), e, tuple(
             (n, 16 * c, h, w) for n in (1, 3) for c in (1, 2) for h, w in ((1, 1), (3, 5), (14, 9))
         ))
         for e in (1, 4)
@@ -68,12 +76,12 @@ CASES = [
         for b in IMAGES
     ),
     *(
-        SizedCase(a, b, ("M", "N"), 4, WHOLE_TILES, "M%8==0, N%128==0")
+        Case(a, b, ("M", "N"), 4, WHOLE_TILES, "M%8==0, N%128==0")
         for a in MATRICES[:4]
         for b in MATRICES[:4]
     ),
     *(
-        SizedCase(a, b, ("200", "k"), 2, tuple((200, n) for n in ENDS), "k <= 300")
+        Case(a, b, ("200", "k"), 2, tuple((200, n) for n in ENDS), "k <= 300")
         for a in MATRICES[:5]
         for b in MATRICES[:5]
     ),
@@ -85,7 +93,7 @@ CASES = [
 def test_one_kernel_at_many_sizes(stream: int, cases: Any, tmp_path: Path) -> None:
     """Of some cases; ``python -m tests.fuzz.more sized_kernels`` runs all both ways."""
     need("gcc")
-    run_all(cases, build(cases, tmp_path, "gcc", *QUICK, stream=stream))
+    run_all(cases, tmp_path, "gcc", *QUICK, near=stream)
 
 
 @pytest.mark.slow
@@ -93,7 +101,7 @@ def test_one_kernel_at_many_sizes(stream: int, cases: Any, tmp_path: Path) -> No
 @pytest.mark.parametrize("flags", [("-O2", "-march=native"), (*QUICK, "-DRELAYOUT_VECTOR=0")])
 def test_other_compilers_and_vectors(compiler: str, flags: tuple[str, ...], tmp_path: Path) -> None:
     cases = CASES[::9] if "-O2" in flags else CASES[::4]
-    run_all(cases, build(cases, tmp_path, compiler, *flags, stream=1 << 12))
+    run_all(cases, tmp_path, compiler, *flags, near=1 << 12)
 
 
 @pytest.mark.slow
@@ -114,12 +122,12 @@ def test_direct_transpositions(compiler: str, flags: tuple[str, ...], tmp_path: 
     )
     images = tuple((2, c, h, 7) for c, h in ((65, 9), (401, 3), (130, 1)))
     cases = [
-        *(SizedCase("[0, 1]", "[1, 0]", ("M", "N"), e, sizes) for e in (1, 2, 4, 8)),
-        *(SizedCase("NCHW", "NHWC", ("N", "C", "H", "W"), e, images) for e in (1, 4)),
+        *(Case("[0, 1]", "[1, 0]", ("M", "N"), e, sizes) for e in (1, 2, 4, 8)),
+        *(Case("NCHW", "NHWC", ("N", "C", "H", "W"), e, images) for e in (1, 4)),
     ]
     for case in cases:
         assert "relayout_direct(" in str(c_file(case.kernel()))
-    run_all(cases, build(cases, tmp_path, compiler, *QUICK, *flags, stream=1 << 60))
+    run_all(cases, tmp_path, compiler, *QUICK, *flags, near=1 << 60)
 
 
 @pytest.mark.parametrize("itemsize", [1, 3, 6, 12])
@@ -160,7 +168,7 @@ def test_kernels_in_python(tmp_path: Path) -> None:
     for k, case in enumerate(CASES[::7]):
         module = python_kernel(case.kernel(), tmp_path / f"kernel_{k}.py")
         for values, source, target in case.runs():
-            given, expected = buffers(case, source, target)
+            given, expected = case.buffers(0xAA, (source, target))
             out = np.full_like(expected, np.frombuffer(b"\xaa" * 8, expected.dtype)[0])
             module.relayout(given, out, **{name: values[name] for name in case.kernel().names})
             assert out.tobytes() == expected.tobytes(), (case, values)
@@ -181,7 +189,7 @@ def test_cuda_kernels_on_the_host(tmp_path: Path) -> None:
             ctypes.c_void_p,
         )
         for values, source, target in case.runs():
-            given, expected = buffers(case, source, target)
+            given, expected = case.buffers(0xAA, (source, target))
             if expected.size > 10000:
                 continue
             out = np.full(expected.nbytes + 128, 0xAA, np.uint8)
@@ -249,9 +257,11 @@ def test_inner_loops_test_no_bounds() -> None:
 def test_the_main_loops_are_those_of_constant_sizes() -> None:
     for pair in (("{1,0}", "{0,1}"), ("{1,0}", "{1,0:T(8,128)(2,1)}"), ("{0,1}", "{1,0:T(8,128)}")):
         r = ml.relayout(*pair, ("M", "N"))
-        sized = plan_kernel(Kernel(r.source.recipe, r.target.recipe, 2), far=True)
+        sized = plan_kernel(Kernel(r.source.recipe, r.target.recipe, 2), streams=True)
         fixed = ml.relayout(*pair, (4096, 4096))
-        (only,) = plan_kernel(Kernel(fixed.source.recipe, fixed.target.recipe, 2), far=True).nests
+        (only,) = plan_kernel(
+            Kernel(fixed.source.recipe, fixed.target.recipe, 2), streams=True
+        ).nests
         first = sized.nests[0]
         assert type(first.micro) is type(only.micro)
         assert bool(first.image) == bool(only.image)
@@ -280,8 +290,8 @@ def test_sizes_of_any_name(name: str, tmp_path: Path) -> None:
     if name == "int":
         assert argument(name) == "size_int_"
         return
-    case = SizedCase("[0, 1]", "{1,0:T(8,128)}", (name, "N"), 4, ((19, 131),))
-    run_all([case], build([case], tmp_path, "gcc", *QUICK))
+    case = Case("[0, 1]", "{1,0:T(8,128)}", (name, "N"), 4, ((19, 131),))
+    run_all([case], tmp_path, "gcc", *QUICK, near=4)
 
 
 @pytest.fixture

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+import morello_layouts as ml
 from morello_layouts.outputs.kernels import kernel_text
+from morello_layouts.outputs.kernels.elementwise import copy_nest
+from morello_layouts.outputs.kernels.plan import plan_kernel
 from tests.kernels.test_targets import check
 from tests.support import cuda_host
 from tests.support.kernel_runs import QUICK, Case, need, python_kernel, run_all
@@ -41,6 +44,20 @@ def test_some_kernels_in_c(tmp_path: Path) -> None:
 def test_all_kernels_in_c(flags: tuple[str, ...], tmp_path: Path) -> None:
     need("gcc")
     run_all(CASES, tmp_path, "gcc", *flags)
+
+
+def test_nests_without_common_digits_are_proved() -> None:
+    kernels = [case.kernel() for case in CASES[::3]]
+    nests = [copy_nest(kernel) for kernel in kernels if plan_kernel(kernel).elementwise]
+    assert len(nests) > 20
+    assert all(nest.verify().holds for nest in nests)
+
+
+def test_a_size_may_have_any_name_in_c() -> None:
+    r = ml.relayout("f32[t,int]{1,0}", "Sw<2,1,3> o 0 o (t,int):(int,1)")
+    text = r.kernel("c")
+    assert "for (uint64_t d0 = 0; d0 < size_t_; ++d0) {" in text
+    assert "size_t size_int_, size_t size_t_)" in text
 
 
 @pytest.mark.slow

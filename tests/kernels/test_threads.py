@@ -21,7 +21,6 @@ import morello_layouts as ml
 from morello_layouts.outputs.kernels import build, threads as workers
 from morello_layouts.outputs.kernels.emit_c import c_file
 from tests.support.kernel_runs import MARGIN, QUICK, Case, compilers, library_of, need
-from tests.support.kernel_sized_runs import SizedCase, buffers
 
 TILED = "{1,0:T(8,128)(2,1)}"
 MATRICES = ["[0, 1]", "[1, 0]", "{1,0:T(8,128)}", "{0,1:T(8,128)}", TILED, "{1,0:T(3,5)(2,2)}"]
@@ -40,17 +39,18 @@ CASES = [
     Case("[0, 1]", "[1, 0]", (2, 40000), 4, streams=True),
     Case("[0, 1]", "[1, 0]", (50, 60), 12),
     Case("[0, 1]", "{1,0:T(*,7)}", (6, 9), 2),  # no common digits, and more fill than padding
+    Case("[0, 1]", "Sw<2,1,3> o 0 o (33,16):(16,1)", (33, 16), 2),
     Case("{0}", "{0}", (0,), 4),
     Case("{1,0}", "{1,0:T(8,128)}", (0, 5), 4),
 ]
 SIZES = ((1, 1), (8, 128), (19, 35), (131, 200), (257, 64), (401, 399))
 SIZED = [
     *(
-        SizedCase(a, b, ("M", "N"), 1 << (i + 2 * j) % 4, SIZES)
+        Case(a, b, ("M", "N"), 1 << (i + 2 * j) % 4, SIZES)
         for i, a in enumerate(MATRICES[:5])
         for j, b in enumerate(MATRICES[:5])
     ),
-    SizedCase("NCHW", "NHWC", ("N", "C", "H", "W"), 4, ((1, 16, 3, 5), (3, 32, 14, 9))),
+    Case("NCHW", "NHWC", ("N", "C", "H", "W"), 4, ((1, 16, 3, 5), (3, 32, 14, 9))),
 ]
 
 
@@ -91,7 +91,7 @@ def sized_runs(place: Path, *command: str) -> Iterator[Run]:
     for k, (case, file) in enumerate(zip(SIZED, files, strict=True)):
         for values, source, target in case.runs():
             call = function(library, f"k{k}", [values[n] for n in case.kernel().names], None)
-            yield Run(f"{case} {values}", call, file.phases, *buffers(case, source, target))
+            yield Run(f"{case} {values}", call, file.phases, *case.buffers(0xAA, (source, target)))
 
 
 def check(run: Run) -> None:
@@ -347,18 +347,6 @@ def test_without_a_compiler_numpy_does_it(monkeypatch: pytest.MonkeyPatch) -> No
         sizes = {} if names == x.shape else {"M": 3, "N": 9}
         assert f.function is None
         assert (f(x.reshape(-1), **sizes) == ml.pack(TILED, x)).all()
-
-
-@pytest.mark.parametrize("threads", [0, -1, 1.5, "two", True, 2000, [2]])
-def test_refused_numbers_of_threads(threads: Any) -> None:
-    for shape in ((4, 6), ("M", "N")):
-        with pytest.raises(
-            ml.LayoutError, match="threads: expected an integer from 1 to 1024"
-        ) as error:
-            ml.relayout("[0, 1]", "[1, 0]", shape).compile("int32", threads=threads)
-        assert len(str(error.value).splitlines()) == 3
-    with pytest.raises(ml.LayoutError, match="threads: expected an integer from 1 to 1024"):
-        ml.pack("[0, 1]", np.zeros((2, 3)), compiled=True, threads=threads)
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ import pytest
 
 import morello_layouts as ml
 from morello_layouts.outputs.kernels import Kernel
-from morello_layouts.outputs.kernels.c_loops import PLAIN
+from morello_layouts.outputs.kernels.elementwise import PLAIN
 from morello_layouts.outputs.kernels.emit_c import c_file
 from morello_layouts.outputs.kernels.plan import plan_kernel
 from tests.support import cuda_host

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 import morello_layouts as ml
-from morello_layouts.outputs.loop_nests.nest import verified
-from morello_layouts.outputs.loop_nests.tree import Guard, Loop, Statement, Visit, Walk
+from morello_layouts.outputs.codegen.statements import Guard, Loop, Statement, Visit
+from morello_layouts.outputs.loop_nests.tree import PlannedNest
+from morello_layouts.outputs.loop_nests.verify import verified
 from tests.support.loop_cases import Case, random_cases
 from tests.support.tables import each_row
 
@@ -91,7 +90,7 @@ def test_an_empty_array_is_visited_nowhere(sizes: str) -> None:
 
 @each_row("sizes", ["13,20", "M,N"])
 def test_a_wrong_offset_is_found(sizes: str) -> None:
-    walk: Walk = ml.loops(TILED.replace("M,N", sizes)).walk
+    walk: PlannedNest = ml.loops(TILED.replace("M,N", sizes)).walk
     values = walk.plan.values
     wrong = replace(values[1][0], form=values[1][0].form * 2)
     plan = replace(walk.plan, values=(values[0], (wrong,), *values[2:]))
@@ -120,5 +119,3 @@ def test_swizzles_are_proved_by_a_visit_of_few_elements() -> None:
 
 def test_the_budget() -> None:
     assert ml.loops(TILED).verify(budget=1).holds is None
-    with pytest.raises(ml.LayoutError, match="budget"):
-        ml.loops(TILED).verify(budget=0)

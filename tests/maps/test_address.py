@@ -6,7 +6,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import pytest
 import sympy
 
 import morello_layouts as ml
@@ -39,7 +38,7 @@ def test_addresses_are_offsets_times_the_element(layout: str, bits: int) -> None
     byte, bit = address(*at)
     assert np.array_equal(byte, offsets * bits // 8 + 4096)
     assert np.array_equal(bit, offsets * bits % 8)
-    assert m.address("bytes").results == ("byte", "bit")
+    assert m.address("bytes").results == m.address("bytes").at().results == ("byte", "bit")
 
 
 def test_elements_of_six_bits_straddle_bytes() -> None:
@@ -70,25 +69,3 @@ def test_the_address_on_a_device() -> None:
     m = ml.index_map("f32[10,16], sharding={devices=[4,2]<=[8]}")
     at = tuple(np.indices(m.shape))
     assert np.array_equal(m.address()(*at), 4 * np.asarray(m.offset(*at)))
-
-
-WRONG: list[tuple[Any, Any, str]] = [
-    (("[0, 1]", (6, 8)), {}, "unit: [0, 1] at 6x8 does not say how many bits an element has"),
-    (("f32[6,8]",), {"unit": "words"}, "unit: expected elements, bytes or bits, got 'words'"),
-    (("f32[6,8]",), {"bits": 0}, "bits: expected an integer from 1 to 65536, got 0"),
-    (("f32[6,8]",), {"base": "a b"}, "base: expected an integer, a name or a SymPy expression"),
-    (("f32[6,8]",), {"base": 1.5}, "base: expected an integer, a name or a SymPy expression"),
-    (("SM80_16x8x16_F32F16F16F32_TN C",), {}, "SM80_16x8x16_F32F16F16F32_TN C has no addresses"),
-]
-
-
-@each_row("layout, options, what", WRONG)
-def test_wrong_questions(layout: Any, options: Any, what: str) -> None:
-    with pytest.raises(ml.LayoutError) as caught:
-        ml.index_map(*layout).address(**options)
-    assert caught.value.what.startswith(what)
-
-
-def test_a_base_is_not_called_as_a_coordinate() -> None:
-    with pytest.raises(ml.ShapeError, match="different names for coordinates and sizes, got y"):
-        ml.index_map("f32[6,8]", names="y, x").address(base="y")

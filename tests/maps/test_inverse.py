@@ -37,6 +37,7 @@ def check(m: ml.IndexMap) -> None:
     at = [np.broadcast_to(f.evaluate({"p": p}), p.shape)[~padding] for f in m.inverse.forms]
     if at:
         assert (np.ravel_multi_index(at, m.shape) == slots[~padding]).all()
+        assert np.array_equal(m.inverse(p[~padding]), at[0] if len(at) == 1 else at)
 
 
 @each_row(("layout", "shape"), NAMED)
@@ -58,6 +59,16 @@ def test_as_sympy() -> None:
     for k, at in enumerate(found):
         assert m.coordinates(k) == (None if m.inverse.padding.subs(p, k) else at)
     assert m.coordinates(17) == found[17] == (2, 3)
+
+
+def test_it_is_a_map_of_offsets() -> None:
+    inverse = ml.index_map("f32[M,N]{1,0:T(2,2)}").inverse
+    p, x = inverse.symbols[0], sympy.Symbol("x", integer=True)
+    assert inverse.exprs == inverse(p) == inverse.subs()
+    assert inverse.subs(p=x)[1] == inverse.exprs[1].subs(p, x)
+    assert [str(n) for n in inverse.shape] == ["4*ceiling(M/2)*ceiling(N/2)"]
+    with pytest.raises(ml.ShapeError, match="expected 0 to 23, got 24"):
+        ml.index_map("f32[3,5]{1,0:T(2,2)}").inverse(24)
 
 
 def test_without_padding_the_condition_is_false() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from itertools import product
 from typing import Any
 
@@ -10,10 +9,10 @@ import numpy as np
 
 import morello_layouts as ml
 from morello_layouts.core.maps import IndexMap
-from tests.support.paths import DATA
+from tests.support.paths import rows
 from tests.support.tables import each_row
 
-ROWS = [json.loads(line) for line in (DATA / "torch_views.jsonl").read_text().splitlines()]
+ROWS = rows("torch_views.jsonl")
 
 
 def chained(row: dict[str, Any]) -> IndexMap:

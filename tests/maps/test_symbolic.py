@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 import sympy
 
 import morello_layouts as ml
-from morello_layouts.errors import LayoutError, ShapeError
 
 ROW, COL = sympy.symbols("i j", integer=True, nonnegative=True)
 TILED = "f32[6,8]{1,0:T(2,4)}"
@@ -52,27 +50,3 @@ def test_bounds_are_those_that_simplify_and_code_take() -> None:
     (limits,) = p.bounds.values()
     assert limits == (0, 16 * 256 - 1)
     assert "uint64_t" not in ml.code(p.exprs[1], "c", bounds=p.bounds)
-
-
-@pytest.mark.parametrize(
-    ("coordinate", "message"),
-    [
-        ((ROW,), "expected 2 sizes, got 1"),
-        ((ROW, 8), "coordinate 1: expected 0 to 7, got 8"),
-        ((ROW, "x"), "coordinate 1: expected an int or a SymPy expression, got 'x'"),
-        ((ROW, sympy.Symbol("i")), "two symbols have the same name"),
-        ((ROW, ROW * COL), "is a product of two variables"),
-        ((True, 0), "coordinate 0 is"),
-    ],
-)
-def test_wrong_coordinates(coordinate: tuple[object, ...], message: str) -> None:
-    with pytest.raises(LayoutError, match=message):
-        ml.index_map(TILED)(*coordinate)
-
-
-def test_wrong_names() -> None:
-    with pytest.raises(ShapeError, match="N is not a coordinate of the map") as caught:
-        ml.index_map("f32[M,N]").subs(N=3)
-    assert "d0, d1" in str(caught.value)
-    with pytest.raises(LayoutError, match="True is not an integer"):
-        ml.index_map(TILED).coordinates(True)

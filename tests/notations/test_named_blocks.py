@@ -104,18 +104,3 @@ def test_undecided_injectivity_says_so() -> None:
     answer = ml.is_injective(ml.index_map("lambda i: (i//B, i%C)", ("M",)))
     assert answer.holds is not True
     assert answer.holds is not None or answer.reason
-
-
-@each_row(
-    "text, shape, what, fix",
-    [
-        ("(h p) w -> h w p, p=P", ("H", "W"),
-         "(h p) w -> h w p, p=P: (h p): expected a multiple of P, got H", "give it as H*P"),
-        ("(h p) w -> h w p, p=P", (6, "W"),
-         "(h p) w -> h w p, p=P: (h p): expected a multiple of P, got 6", "give it as 6*P"),
-    ],
-)  # fmt: skip
-def test_axes_divide_their_dimension(text: str, shape: Any, what: str, fix: str) -> None:
-    with pytest.raises(ml.ShapeError) as caught:
-        ml.index_map(text, shape)
-    assert (caught.value.what, caught.value.fix) == (what, fix)

@@ -66,18 +66,6 @@ def test_colours_of_banks() -> None:
     assert all(len(fills) == 1 for fills in by_bank.values())
 
 
-@pytest.mark.parametrize(
-    ("text", "colour", "what"),
-    [
-        (FRAGMENT, "thread", "'word', 'bank', 'lane' or 'register'"),
-        ("f32[2,3]", "lane", "'word' or 'bank', got 'lane'"),
-    ],
-)
-def test_colours_that_do_not_exist(text: str, colour: str, what: str) -> None:
-    with pytest.raises(ml.LayoutError, match=re.escape(what)):
-        ml.draw(text, colour=colour)
-
-
 def test_the_page_says_what_the_new_steps_do() -> None:
     recipe = Recipe(
         (4, 6),

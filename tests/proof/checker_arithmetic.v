@@ -139,9 +139,10 @@ Inductive nonneg atoms : nat -> poly -> Prop :=
       (forall w, eval w h = 1) ->
       nonneg atoms a (put a (number 0) p) -> nonneg atoms a (put a (number 1) p) ->
       nonneg atoms (S a) p
-  | rule_3 a x i n p k l rest : nth_error atoms a = Some x -> rounded x = Some (i, n) ->
-      equal atoms p (plus (times (minus k l) (atom a)) rest) -> positive k -> positive l ->
-      nonneg atoms (S a) (plus (scale n rest)
+  | rule_3 a x i n p g k l rest more : nth_error atoms a = Some x -> rounded x = Some (i, n) ->
+      equal atoms p (plus (scale g (plus (times (minus k l) (atom a)) rest)) more) ->
+      0 < g -> positive k -> positive l -> positive more ->
+      nonneg atoms (S a) (plus (plus (number (n - 1)) (scale n rest))
         (minus (times k i) (times l (plus i (number (n - 1)))))) ->
       nonneg atoms (S a) p
   | rule_4_high a x h p : nth_error atoms a = Some x -> high x = Some h ->
@@ -198,7 +199,7 @@ Theorem nonneg_sound : forall atoms last p, sound atoms -> nonneg atoms last p -
 Proof.
   intros atoms last p W N.
   induction N as [last p q E P | last p N IH | a x h p I H O N0 IH0 N1 IH1
-    | a x i n p k l rest I R E K L N IH | a x h p I H N IH | a x p I N IH]; intros v V B.
+    | a x i n p g k l rest more I R E G K L M N IH | a x h p I H N IH | a x p I N IH]; intros v V B.
   - rewrite (E v V). apply positive_eval; trivial. apply V.
   - apply IH; trivial. intros a x L. apply B. lia.
   - destruct (B a x) as (LB & HB & _); [lia | trivial |]. specialize (HB h H). rewrite O in HB.
@@ -210,10 +211,13 @@ Proof.
       intros b y J; apply B; lia.
   - destruct (B a x) as (_ & _ & RB); [lia | trivial |]. destruct (RB i n R) as [NP RB'].
     specialize (IH v V B). rewrite (E v V).
-    rewrite !eval_plus, eval_scale, eval_minus, !eval_times, eval_plus, eval_number in IH.
-    rewrite eval_plus, eval_times, eval_minus, eval_atom.
+    rewrite !eval_plus, eval_scale, eval_minus, !eval_times, !eval_plus, !eval_number in IH.
+    rewrite eval_plus, eval_scale, eval_plus, eval_times, eval_minus, eval_atom.
+    assert (0 <= eval v more) by (apply positive_eval; trivial; apply V).
     assert (0 <= eval v k) by (apply positive_eval; trivial; apply V).
-    assert (0 <= eval v l) by (apply positive_eval; trivial; apply V). nia.
+    assert (0 <= eval v l) by (apply positive_eval; trivial; apply V).
+    set (q := (eval v k - eval v l) * v a + eval v rest).
+    assert (- n < n * q) by (unfold q; nia). assert (0 <= q) by nia. nia.
   - destruct (B a x) as (_ & HB & _); [lia | trivial |]. specialize (HB h H).
     destruct (W a x I) as (_ & WH & _). specialize (WH h H).
     specialize (IH (at_atom v a (eval v h - v a))).
@@ -461,11 +465,11 @@ Lemma nonnegative_later S T p : later S T -> nonnegative S p -> nonnegative T p.
 Proof.
   intros L N. assert (M : forall k q, nonneg (atoms S) k q -> nonneg (atoms T) k q).
   { clear p N. intros k q N. induction N as [last p q E P | | a x h p I
-      | a x i n p k l rest I R E | a x h p I | a x p I].
+      | a x i n p g k l rest more I R E | a x h p I | a x p I].
     - apply (rule_1 _ _ _ q); trivial. now apply (equal_later S).
     - now apply rule_1_next.
     - apply (rule_2 _ _ x h); trivial. now apply (nth_later S).
-    - apply (rule_3 _ _ x i n p k l rest); trivial;
+    - apply (rule_3 _ _ x i n p g k l rest more); trivial;
         [now apply (nth_later S) | now apply (equal_later S)].
     - apply (rule_4_high _ _ x h); trivial. now apply (nth_later S).
     - apply (rule_4_low _ _ x); trivial. now apply (nth_later S). }

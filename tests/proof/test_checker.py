@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +19,7 @@ from morello_layouts.check import CLAIMS, SHARED, Checker, Refused, check, state
 from morello_layouts.proof.certificate_digits import certified
 from tests.support.certificate_judge import is_true, size_of
 from tests.support.forgeries import judged
-from tests.support.paths import DATA
+from tests.support.paths import rows
 from tests.support.tables import each_row
 
 Certificate: TypeAlias = dict[str, Any]
@@ -28,9 +27,7 @@ Certificate: TypeAlias = dict[str, Any]
 
 @cache
 def recorded() -> list[Certificate]:
-    return [
-        json.loads(line) for line in (DATA / "certificates.jsonl").read_text("utf-8").splitlines()
-    ]
+    return rows("certificates.jsonl")
 
 
 def test_recorded_certificates_are_accepted() -> None:
@@ -151,7 +148,7 @@ def size(step: int = 1, least: int = 1, most: int | None = None, name: str = "N"
 
 
 ANY = [size()]
-TILES = "8*(-(-N//8))"
+TILES, LEFT = "8*(-(-N//8))", "4*(-(-N//4)) - N"
 LINE = {"offset": "d0", "inverse": ["p"]}
 AFTER, BEFORE, AWAY = ["(p-1)//3", "(p-1)%3"], ["(p+1)//3", "(p+1)%3"], "d0//3*3 + 2 - d0%3"
 HALVES = {"split": "d0", "by": "2", "low": "a", "high": "b", "below": "3"}
@@ -189,6 +186,7 @@ TRUE: list[tuple[str, Certificate]] = [
         },
     ),
     ("injective", {"sizes": ANY, "shape": [f"N + 8 - {TILES}"]} | LINE),
+    ("injective", {"sizes": ANY, "shape": ["5 + 9*(-(-N//16)) - 9*(-(-(-(-N//4))//4))"]} | LINE),
     (
         "padded",
         {"sizes": [size(2, 3)], "shape": ["4"], "size": "N", "padding": "N - 4"} | LINE,
@@ -265,6 +263,10 @@ FORGED: dict[str, tuple[str, dict[str, Any]]] = {
     "no other offset": ("equivalent", {"others": []}),
     "a view of another element": ("bitcast", {"view": ["3*d0 + 2 - d1"], "others": [AWAY]}),
     "a view outside": ("bitcast", {"view": ["3*d0 + d1 + 1"], "others": ["d0 - 1"]}),
+    "a view outside in one dimension": (
+        "bitcast",
+        {"other_shape": ["2", "3"], "view": ["0*d0", "3*d0 + d1"], "others": ["3*d0 + d1"]},
+    ),
     "a view in another order": ("bitcast", {"order": ["1", "0"]}),
     "a view in another order of its own": (
         "bitcast",
@@ -321,10 +323,25 @@ FORGED: dict[str, tuple[str, dict[str, Any]]] = {
         "equivalent",
         {"others": ["(3*d0 + d1)%5"], "digits": [{"name": "x", "is": "3*d0 + d1", "below": "5"}]},
     ),
+    "a definition that is folded where it has no inverse": (
+        "equivalent",
+        {
+            "shape": ["2", "2"],
+            "offset": "2*d0 + d1",
+            "others": ["2*d0 + d1 + d0*d1"],
+            "digits": [{"name": "x", "is": "d0 - d0*d1", "below": "2"}],
+        },
+    ),
+    "a rounded size below 0": (
+        "padded",
+        {"sizes": [size(1, 1, 4)], "shape": ["2"], "size": "2 - N//4", "padding": "-(N//4)"} | LINE,
+    ),
     "a coordinate of 1 and more": (
         "equivalent",
         {"shape": ["2"], "offset": "0*d0", "others": ["(d0 - 1)//2"]},
     ),
+    "a quotient that is rounded more": ("injective", {"sizes": ANY, "shape": [LEFT]} | LINE),
+    "a part that is rounded up": ("injective", {"sizes": ANY, "shape": [f"2*({LEFT})"]} | LINE),
     "a size that may be 0": ("injective", {"sizes": ANY, "shape": [f"N + 7 - {TILES}"]} | LINE),
     "a size that is larger than assumed": (
         "padded",

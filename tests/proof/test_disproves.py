@@ -26,7 +26,6 @@ def test_a_wrong_formula_is_found() -> None:
     answer = ml.verify(wrong)
     assert answer.holds is False
     assert answer.counterexample == (0, 0)
-    assert answer.reason == "the simplified formula differs from the recipe at (0, 0)"
 
 
 def test_a_formula_that_is_wrong_at_one_coordinate() -> None:
@@ -61,14 +60,6 @@ def test_a_map_that_collides(question: Question, monkeypatch: pytest.MonkeyPatch
     else:
         assert answer.holds is False
         assert answer.counterexample == ((0, 0), (0, 1))
-
-
-def test_a_spent_budget_is_undecided() -> None:
-    answer = proof.is_bijective(ml.index_map("bf16[100,300]{1,0:T(8,128)(2,1)}"), budget=1)
-    assert answer.holds is None
-    assert answer.reason == "ISL spent its budget of 1 operations"
-    with pytest.raises(ml.LayoutError, match="undecided whether bijective"):
-        bool(answer)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +112,6 @@ def test_too_many_splits_are_undecided_at_once() -> None:
     for question in (ml.is_bijective, ml.is_surjective, ml.verify):
         answer = question(m)
         assert answer.holds is None
-        assert answer.reason == "more than 40 splits to compare"
     packs = ", ".join(f"{k % 3} p({2 + k % 5})" for k in range(45))
     assert ml.are_equivalent(f"[{packs}]", f"[{packs}]", pack_shape()).holds is None
 
@@ -276,7 +266,6 @@ def test_one_budget_is_for_the_whole_question() -> None:
     one, other = (f"f32[M,N,K]{{2,1,0:T(7,*,13)(3,5,2){tile}}}" for tile in ("", "(1)"))
     spent = ml.is_bijective(one, budget=40)
     assert spent.holds is None
-    assert spent.reason == "ISL spent its budget of 40 operations"
     assert ml.is_bitcast(one, other, correspondence="any", budget=40).holds
 
 

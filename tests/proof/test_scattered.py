@@ -140,14 +140,10 @@ def test_each_condition_at_a_grid_of_sizes(text: str, assuming: str | None) -> N
 def test_the_condition_of_both_halves() -> None:
     m = ml.index_map("strided<[2, 1]>", ("M", "N"))
     found = is_bijective(m)
-    assert found.verdict == "bijective iff M*N + 2 = 2*M + N and N <= 2, or M = 1 and M*N = N"
+    assert str(found.condition) == "M*N + 2 = 2*M + N and N <= 2, or M = 1 and M*N = N"
     assert found.counterexample.sizes == {"M": 2, "N": 1}
-    assert "leaves 1 of 3 slots empty" in str(found)
     backwards = is_bijective(ml.index_map("strided<[-1, 2], offset: 10>", ("M", "N")))
     assert (backwards.holds, backwards.condition) == (False, None)
-    assert backwards.reason == (
-        "injective iff M <= 2, or N = 1, and open whether every slot holds an element"
-    )
 
 
 # Maps of many kinds, and what refutes that they fill their buffers.

@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given, settings, strategies as st
 
 from morello_layouts.core.expr.sizes import SizeExpr
@@ -24,7 +23,6 @@ from tests.support.tables import each_row
 
 SHAPE = (6, 8, 4)
 X, Y, Z = Separable.coordinates(SHAPE)
-LONG = Separable.coordinates((SizeExpr.named("M"), SizeExpr.named("N")))
 AT = [np.asarray(x) for x in np.indices(SHAPE)]
 OPERATIONS = {
     "+": operator.add, "-": operator.sub, "*": operator.mul,
@@ -140,21 +138,6 @@ EQUAL = [
 @each_row(("one", "other"), [row[1:] for row in EQUAL], ids=[row[0] for row in EQUAL])
 def test_equal_functions_have_one_form(one: Separable, other: Separable) -> None:
     assert one.key == other.key
-
-
-@each_row(
-    ("question", "what"),
-    [
-        (lambda: (X % 2 ^ Y % 2) + (Y % 2 ^ Z % 2) ^ Z, "a sum of bits that carries"),
-        (lambda: LONG[0] ^ LONG[1], "an exclusive or of values without a bound"),
-        (lambda: increments(X + (X + Y) // 3), "a floor of several coordinates"),
-        (lambda: increments(X % 2 ^ Y % 2), "a floor of several coordinates"),
-    ],
-)
-def test_what_has_no_bits_or_increments_is_told(question: Any, what: str) -> None:
-    with pytest.raises(NotSeparableError, match=what) as error:
-        question()
-    assert error.value.fix
 
 
 @each_row(

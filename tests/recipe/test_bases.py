@@ -10,7 +10,6 @@ from math import prod
 import pytest
 from hypothesis import given
 
-import morello_layouts as ml
 from morello_layouts.core.recipe import (
     Merge,
     Pad,
@@ -138,23 +137,6 @@ def test_the_steps_are_as_few_as_one_would_write(
     found = recipe_of_bases((4, 4), {"offset": bases}).steps
     assert sum(isinstance(step, Xor) for step in found) <= 1
     assert steps is None or found == steps
-
-
-@pytest.mark.parametrize(
-    ("shape", "bases", "words"),
-    [
-        ((3,), [(1,)], "size of dimension 0: expected a power of two, got 3"),
-        ((4,), [(1,), (4,)], r"basis: expected a coordinate in \(4,\), got \(4,\)"),
-        ((4,), [(1,), (2, 0)], r"basis: expected a coordinate in \(4,\), got \(2, 0\)"),
-        ((2, 4), [(0, 1), (0, 2)], r"the element at \(1, 0\) has no place"),
-        ((2, 2), [(1, 1)], r"the element at \(0, 1\) has no place"),
-    ],
-)
-def test_what_is_no_layout_is_refused(
-    shape: tuple[int, ...], bases: list[tuple[int, ...]], words: str
-) -> None:
-    with pytest.raises(ml.ShapeError, match=words):
-        recipe_of_bases(shape, {"offset": bases})
 
 
 @pytest.mark.parametrize(

@@ -84,12 +84,6 @@ def test_every_slot_is_as_the_offsets_say(name: str) -> None:
         assert (packed == -1).sum() == size - len(offsets)
 
 
-def test_a_shared_slot_is_named() -> None:
-    with pytest.raises(UnsupportedError) as error:
-        require_own_slots(scatter(ROW * 2 + COL, 9))
-    assert error.value.what == "elements (0, 2) and (1, 0) share slot 2"
-
-
 def test_a_buffer_is_memory_of_its_own() -> None:
     for recipe in (Recipe((3, 4)), Recipe((4, 3), (Transpose((1, 0)),))):
         array = np.arange(12).reshape([n for n in recipe.shape if isinstance(n, int)])
@@ -106,12 +100,7 @@ def test_a_buffer_may_end_within_the_axes() -> None:
 
 def test_what_is_looked_up_needs_numbers_and_few_elements() -> None:
     large = scatter(coordinate_variables((3, 1 << 30))[1], 1 << 30, (3, 1 << 30))
-    for act in (elements_by_slot, require_own_slots):
-        with pytest.raises(UnsupportedError, match="slots or elements"):
-            act(large)
     assert occupied(large) == 1 << 30
-    with pytest.raises(UnsupportedError, match="sizes are symbolic"):
-        elements_by_slot(Recipe((N,), (Pad((N + 1,)),)))
 
 
 @each_row("bits, dtype", [(72, np.uint64), (80, np.int64), (3, np.int8), (12, np.uint16)])

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 
 import morello_layouts as ml
 from morello_layouts.core.expr.sizes import SizeExpr
-from morello_layouts.core.recipe import Merge, Pad, Recipe, Split, Transpose, pack_array
+from morello_layouts.core.recipe import Merge, Pad, Recipe, Scatter, Split, Transpose, pack_array
 from morello_layouts.core.recipe.digits import major_order
 from morello_layouts.core.recipe.views import reshape_recipe, reshape_steps, with_inner_axis
 
@@ -55,27 +55,6 @@ def test_reshapes_of_symbolic_sizes() -> None:
     whole = 128 * N
     split = reshape_steps((M, whole), (M, N, 128))
     assert split == (Split((None, 128)),)
-    with pytest.raises(ml.UnsupportedError, match="sizes are symbolic: N"):
-        reshape_steps((M * N,), (M, N))
-
-
-@pytest.mark.parametrize(
-    ("shape", "to", "error", "what"),
-    [
-        ((2, 3), (7,), ml.ShapeError, "[2,3] cannot be reshaped to [7]"),
-        ((1,), (), ml.UnsupportedError, "[1] cannot be reshaped to a scalar"),
-        ((0, 3), (3, 0), ml.UnsupportedError, "[0,3] cannot be reshaped"),
-    ],
-)
-def test_reshapes_that_are_none(shape: Any, to: Any, error: Any, what: str) -> None:
-    with pytest.raises(error) as caught:
-        reshape_steps(shape, to)
-    assert caught.value.what == what
-
-
-def test_an_order_that_is_none() -> None:
-    with pytest.raises(ml.ShapeError, match=r"dimension 0 appears twice"):
-        reshape_recipe((6,), Recipe((2, 3)), (0, 0))
 
 
 @pytest.mark.parametrize("layout", ["f32[]", "f32[]{:T(4)}", "f32[]{:T(4)(2)L(8)}"])
@@ -92,6 +71,20 @@ def test_elements_in_parts() -> None:
     array = np.arange(30).reshape(3, 5, 2)
     expected = np.stack([ml.pack(tiled, array[..., k], fill=-1) for k in (0, 1)], axis=1)
     assert (pack_array(parts, array, -1) == expected.reshape(-1)).all()
+
+
+def test_elements_of_formulas_in_parts() -> None:
+    """The places of the parts lie inside of the sizes that they are scattered into."""
+    for text in ("2*i + i%2", "(i*5)%16", "i ^ 3"):
+        m = ml.index_map(ml.from_sympy({"i": 16}, text))
+        parts = with_inner_axis(m.recipe, 4)
+        for step in parts.steps:
+            if isinstance(step, Scatter):
+                for form, n in zip(step.forms, step.sizes, strict=True):
+                    assert 0 <= form.interval.lo <= form.interval.hi < n
+        array = np.arange(64).reshape(16, 4)
+        expected = np.stack([ml.pack(m, array[:, k], fill=-1) for k in range(4)], axis=1)
+        assert (pack_array(parts, array, -1) == expected.reshape(-1)).all()
 
 
 @pytest.mark.parametrize(

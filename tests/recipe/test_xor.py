@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 
-import morello_layouts as ml
 from morello_layouts.core.recipe import (
     Merge,
-    Pad,
     Recipe,
     Replicate,
     Split,
@@ -87,26 +84,3 @@ def test_named_axes_and_replicas() -> None:
     assert str(recipe) == "[2,2] → merge [4] → replicate [4,8] → merge [32] (lane)"
     assert recipe.map_sizes(lambda n: n) == recipe
     assert recipe.replicas == 8
-
-
-@pytest.mark.parametrize(
-    ("shape", "step", "what"),
-    [
-        ((6, 6), Xor(1, 0), "xor axis 1 with axis 0 does not fit the shape [6,6]"),
-        ((8, 8), Xor(1, 1), "xor axis 1 with axis 1 does not fit the shape [8,8]"),
-        ((8, 8), Xor(2, 1), "xor axis 2 with axis 1 does not fit the shape [8,8]"),
-        ((8, 8), Xor(0, -1), "xor axis 0 with axis -1 does not fit the shape [8,8]"),
-        ((8, 8), Xor(0, 1, -1), "xor axis 0 with (axis 1 >> -1) does not fit the shape [8,8]"),
-        ((8, 8), Replicate((0,)), "Replicate(sizes=(0,)) does not fit the shape [8,8]"),
-    ],
-)
-def test_steps_that_do_not_fit(shape: tuple[int, ...], step: Xor | Replicate, what: str) -> None:
-    with pytest.raises(ml.ShapeError) as caught:
-        Recipe(shape, (step,))
-    assert caught.value.what == what
-
-
-@pytest.mark.parametrize("names", [("lane",), ("lane", "lane"), ("lane", "register", "warp")])
-def test_names_that_do_not_fit(names: tuple[str, ...]) -> None:
-    with pytest.raises(ml.ShapeError, match="names of axes: expected 2 different names"):
-        Recipe((4, 4), (Pad((8, 8)),), axis_names=names)

@@ -127,7 +127,7 @@ def _slots_hold(given: dict[str, Any], sizes: dict[str, int], offset: Any, size:
     end = _value(given["end"], sizes)
     if end > size or (offset >= end).any():
         return False
-    p = np.arange(max(end, 0))
+    p = np.arange(max(end, 0)).astype(offset.dtype)
     elements = np.ones(len(p), bool)
     for text, n in given["limits"]:
         elements &= (p * 0 + _value(text, {**sizes, "p": p})) < _value(n, sizes)

@@ -8,7 +8,7 @@ import math
 import mmap
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.core.recipe import Recipe, pack_array
+from morello_layouts.core.recipe import Recipe, known, pack_array
 from morello_layouts.outputs.kernels import Kernel, kernel_text
 from morello_layouts.outputs.kernels.emit_c import CFile, c_file, join
 
@@ -38,12 +38,14 @@ def fill_of(turn: int, itemsize: int) -> bytes | None:
 
 @dataclass(frozen=True)
 class Case:
-    """A relayout of elements of a size."""
+    """A relayout of elements of a size: at a shape, or with names in it and sizes to run it at."""
 
     source: Any
     target: Any
-    shape: tuple[int, ...]
+    shape: tuple[Any, ...]
     itemsize: int
+    sizes: tuple[tuple[int, ...], ...] = ((),)
+    assuming: str | None = None
     streams: bool = False
 
     @property
@@ -51,26 +53,40 @@ class Case:
         return fill_of(sum(map(ord, f"{self.source}{self.target}")), self.itemsize)
 
     @property
-    def recipes(self) -> tuple[Recipe, Recipe]:
-        """The recipes of source and target."""
-        source, target = (ml.index_map(x, self.shape).recipe for x in (self.source, self.target))
-        return source, target
+    def maps(self) -> list[ml.IndexMap]:
+        layouts = self.source, self.target
+        return [ml.index_map(x, self.shape, assuming=self.assuming) for x in layouts]
 
     def kernel(self, name: str = "relayout") -> Kernel:
-        source, target = self.recipes
-        return Kernel(source, target, self.itemsize, self.fill, name, f"{self}")
+        source, target = self.maps
+        recipes = source.recipe, target.recipe
+        return Kernel(*recipes, self.itemsize, self.fill, name, f"{self}", target.assumptions)
 
-    def buffers(self, before: int) -> tuple[np.ndarray, np.ndarray]:
+    def runs(self) -> Iterator[tuple[dict[str, int], Recipe, Recipe]]:
+        """Sizes, and the recipes at these sizes."""
+        source, target = self.maps
+        for sizes in self.sizes:
+            pairs = zip(self.shape, sizes, strict=True) if sizes else ()
+            values = {name: size for name, size in pairs if not name.isdigit()}
+            yield (
+                (values, source.at(**values).recipe, target.at(**values).recipe)
+                if sizes
+                else ({}, source.recipe, target.recipe)
+            )
+
+    def buffers(
+        self, before: int = 0xAA, recipes: tuple[Recipe, Recipe] | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return a source, and the target that NumPy expects; before, ``before`` fills it."""
+        (source, target) = recipes or next(self.runs())[1:]
         whole = self.itemsize in (1, 2, 4, 8)
         items = np.dtype(f"u{self.itemsize}" if whole else (np.void, self.itemsize))
-        count = math.prod(self.shape)
+        shape = known(source.shape)
+        count = math.prod(shape)
         seed = np.random.default_rng(count)
-        array = seed.integers(0, 256, count * self.itemsize, np.uint8).view(items)
-        array = array.reshape(self.shape)
+        array = seed.integers(0, 256, count * self.itemsize, np.uint8).view(items).reshape(shape)
         padding = self.fill or bytes([before] * self.itemsize)
         fill = np.frombuffer(padding, items)[0]
-        source, target = self.recipes
         return pack_array(source, array, fill), pack_array(target, array, fill)
 
 
@@ -147,5 +163,7 @@ def run_all(cases: Sequence[Case], place: Path, *command: str, near: int = 1 << 
     """Build the kernels, and run each; ``near`` is where targets would leave the caches."""
     library = library_of(files_of(cases, near), place, *command)
     for k, case in enumerate(cases):
-        source, expected = case.buffers(0xAA)
-        run_at(getattr(library, f"k{k}"), source, expected)
+        function, names = getattr(library, f"k{k}"), case.kernel().names
+        for values, *recipes in case.runs():
+            source, target = recipes
+            run_at(function, *case.buffers(0xAA, (source, target)), *(values[n] for n in names))

@@ -17,7 +17,7 @@ import sympy
 
 import morello_layouts as ml
 from morello_layouts.core.expr import affine, assumptions, conversions, rules, sizes
-from morello_layouts.core.maps.origin import Origin
+from morello_layouts.core.layout import Provenance
 from morello_layouts.core.recipe import has_inverse, readings
 from morello_layouts.notations import coordinates, expression, named
 from morello_layouts.notations.cute import CuteLayout
@@ -106,7 +106,7 @@ def is_wrong(m: ml.IndexMap) -> bool:
     return False
 
 
-def _is_wrong_at(m: ml.IndexMap, origin: Origin, sizes: Mapping[str, int]) -> bool:
+def _is_wrong_at(m: ml.IndexMap, origin: Provenance, sizes: Mapping[str, int]) -> bool:
     shape = origin.sizes(sizes)
     meant = {at: origin.layout.by_document(at, shape) for at in np.ndindex(*shape)}
     offsets = {at: found[0] for at, found in meant.items() if found is not None}
@@ -232,7 +232,8 @@ BUGS: tuple[Bug, ...] = (
     _bug("I2 padding limits", "inverse", 0,
          (readings.logical_coordinates, "(x, n) for", "(x, n + 1) for")),
     _bug("B1 SymPy bridge's Mod", "bridge", 0,
-         (conversions.to_sympy, "size(a.modulus), evaluate", "size(a.modulus) + 1, evaluate")),
+         (conversions._Sympy.digit, "(d.modulus, self.named), evaluate",
+          "(d.modulus, self.named) + 1, evaluate")),
     _bug("P1 ISL reading of Split", "prover", 0,
          (isl.Value.__mod__, ".val(modulus))", ".val(modulus + 1))")),
     _bug("C1 ceil_quotient + 1", "sizes", 0,

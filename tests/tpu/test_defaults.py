@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
-import lzma
-from functools import cache
 from itertools import permutations
 
 import pytest
@@ -13,16 +9,9 @@ from hypothesis import given, strategies as st
 
 import morello_layouts as ml
 from morello_layouts import tpu
-from tests.support.paths import DATA
+from tests.support.paths import table
 
 Row = dict[str, str]
-
-
-@cache
-def table(name: str) -> list[Row]:
-    path = DATA / name
-    text = gzip.decompress(path.read_bytes()).decode() if path.suffix == ".gz" else path.read_text()
-    return list(csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
 def array(text: str) -> ml.XlaShape:
@@ -48,8 +37,7 @@ def test_every_parameter() -> None:
 
 @pytest.mark.slow
 def test_fresh_parameters_of_two_compilers() -> None:
-    text = lzma.decompress((DATA / "tpu_default_layouts.tsv.xz").read_bytes()).decode()
-    rows = list(csv.DictReader(text.splitlines(), delimiter="\t"))
+    rows = table("tpu_default_layouts.tsv.xz")
     assert {row["libtpu"] for row in rows} == {"0.0.42", "0.0.52"}
     wrong = [
         (row, str(x))
@@ -171,83 +159,3 @@ def test_the_text_is_read_back_and_holds_every_element(
     assert ml.parse(str(x)) == x
     assert not x.warnings
     assert tpu.waste(x).factor >= 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "lines"),
-    [
-        (
-            ("f32", (3, 5), "v5"),
-            ml.LayoutError,
-            (
-                "'v5' is not a known generation of TPUs",
-                "tiles and packing differ from one to the next",
-                "give one of v2, v3, v4, v5e (v5litepod), v5p, v6e (Trillium), tpu7x (Ironwood)",
-            ),
-        ),
-        (
-            ("s1", (3, 5), "v5e"),
-            ml.UnsupportedError,
-            (
-                "the default layout of s1 was not measured",
-                "its elements may be packed in another way than those of other types",
-                f"give one of {', '.join(tpu.TYPES)}",
-            ),
-        ),
-        (
-            ("bfloat16", (3, 5), "v5e"),
-            ml.LayoutError,
-            (
-                "'bfloat16' is not an XLA element type",
-                "XLA has its own names for types, all in lower case",
-                "write bf16",
-            ),
-        ),
-        (
-            ("f32", (3, -5), "v5e"),
-            ml.LayoutError,
-            (
-                "the size of dimension 1: expected an integer from 0, got -5",
-                "give an int from 0, a name, or None for an unbounded size",
-            ),
-        ),
-        (
-            ("f32", 7, "v5e"),
-            ml.LayoutError,
-            ("shape: expected a tuple or list, got 7", "give a tuple of sizes, such as (3, 5)"),
-        ),
-        (
-            ("f32", ("M", 5), "v5e"),
-            ml.UnsupportedError,
-            (
-                "f32[M,5]{1,0} has sizes that are not numbers: M",
-                "offsets and sizes are computed for sizes that are known",
-                "write a number for each",
-            ),
-        ),
-        (
-            ("f32", (3,), 5),
-            ml.LayoutError,
-            (
-                "5 is not a known generation of TPUs",
-                "tiles and packing differ from one to the next",
-                "give one of v2, v3, v4, v5e (v5litepod), v5p, v6e (Trillium), tpu7x (Ironwood)",
-            ),
-        ),
-    ],
-)
-def test_errors(
-    arguments: tuple[str, tuple[int, ...], str],
-    error: type[ml.LayoutError],
-    lines: tuple[str, str, str],
-) -> None:
-    with pytest.raises(ml.LayoutError) as caught:
-        tpu.default_layout(*arguments)
-    assert type(caught.value) is error
-    assert str(caught.value) == "\n".join(lines)
-
-
-@pytest.mark.parametrize("name", ["u1", "f6e2m3fn", "f6e3m2fn", "token", "opaque"])
-def test_types_that_were_not_measured(name: str) -> None:
-    with pytest.raises(ml.LayoutError):
-        tpu.default_layout(name, (), "v5e")

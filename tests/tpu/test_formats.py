@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
 
-import morello_layouts as ml
 from morello_layouts import tpu
 from tests.support.tables import each_row
 
@@ -55,25 +52,3 @@ def test_the_compiler_chooses_other_tiles_today() -> None:
     """The document's examples, compared with the measured defaults."""
     assert str(tpu.default_layout("f32", (7, 1, 128), "v5e")) == "f32[7,1,128]{2,1,0:T(1,128)}"
     assert str(tpu.default_layout("s8", (64, 128), "v5e")) == "s8[64,128]{1,0:T(32,128)(4,1)}"
-
-
-@pytest.mark.parametrize(
-    ("name", "element_type", "order", "what"),
-    [
-        ("16x128", "f32", None, "'16x128' is not a format of XLA's document"),
-        (["untiled"], "f32", None, "['untiled'] is not a format of XLA's document"),
-        ("16 bit", "f32", None, "the format '16 bit' is not for f32"),
-        ("8 bit", "bf16", None, "the format '8 bit' is not for bf16"),
-        ("1 bit", "s8", None, "the format '1 bit' is not for s8"),
-        ("8x128", "f33", None, "'f33' is not an XLA element type"),
-        ("8x128", "f32", (2, 1, 0), "minor_to_major: expected 2 dimensions, got 3"),
-        ("compact second minor", "f32", (0,), "minor_to_major: expected 2 dimensions, got 1"),
-        ("8x128", "f32", (1, 1), "minor_to_major: dimension 1 appears twice"),
-    ],
-)
-def test_errors(name: str, element_type: str, order: Sequence[int] | None, what: str) -> None:
-    with pytest.raises(ml.LayoutError) as caught:
-        tpu.format_layout(name, element_type, (3, 5), order)
-    assert caught.value.what == what
-    assert caught.value.why
-    assert caught.value.fix

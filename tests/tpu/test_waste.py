@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
 from fractions import Fraction
 from math import ceil, prod
 
@@ -12,7 +10,7 @@ from hypothesis import given
 
 import morello_layouts as ml
 from morello_layouts import tpu
-from tests.support.paths import DATA
+from tests.support.paths import table
 from tests.support.tables import each_row
 from tests.support.xla_strategies import arrays
 
@@ -143,8 +141,7 @@ def accounted(found: tpu.Waste) -> int:
 
 @pytest.mark.slow
 def test_the_reasons_account_for_every_measured_byte() -> None:
-    text = gzip.decompress((DATA / "tpu_buffer_sizes.tsv.gz").read_bytes()).decode()
-    rows = list(csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE))
+    rows = table("tpu_buffer_sizes.tsv.gz")
     rows = [row for row in rows if (row["kind"], row["shape_with_layout"], row["bytes"]) != (
         "program_value", "s32[]", "4096"  # the sparse core's own rounding
     )]  # fmt: skip
@@ -192,22 +189,3 @@ def test_text_is_read() -> None:
     assert tpu.waste("f32[9,3]{1,0:T(8,128)}").reserved_bytes == 2 * 4096
     assert tpu.buffer_waste("f32[]").reserved_bytes == 4096
     assert str(tpu.waste_formula("f32[M]{0:T(128)}").reserved_bytes) == "512*ceiling(M/128)"
-    with pytest.raises(ml.LayoutError):
-        tpu.waste("f32[3")
-
-
-@pytest.mark.parametrize(
-    ("value", "what"),
-    [
-        (3, "shape: expected XlaShape, got 3"),
-        (ml.xla.XlaTuple(()), "shape: expected XlaShape, got <XlaTuple: ()>"),
-        (ml.XlaShape("token", ()), "token[] is not an array"),
-        (ml.XlaShape("f32", ("M",)), "f32[M]{0} has sizes that are not numbers: M"),
-        (ml.XlaShape("f32", (None,)), "f32[?]{0} has sizes that are not numbers: ?"),
-    ],
-)
-def test_errors(value: ml.XlaShape, what: str) -> None:
-    with pytest.raises(ml.LayoutError) as caught:
-        tpu.waste(value)
-    assert caught.value.what == what
-    assert caught.value.fix

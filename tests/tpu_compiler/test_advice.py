@@ -1,12 +1,18 @@
 """Which programs are better, what advice prints, and how results are compared."""
 
+import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
+import morello_layouts as ml
 from morello_layouts.programs.tpu_compiler.advise import Advice, Advised, is_better, saved
 from morello_layouts.programs.tpu_compiler.compare import SIZES, argument, difference
 from morello_layouts.programs.tpu_compiler.compilation import Figures
+from morello_layouts.programs.tpu_compiler.operations import _worth_blocks
+from morello_layouts.programs.tpu_compiler.program import argument_struct
 
 MIB = 1 << 20
 BEFORE = Figures(100 * MIB, 0, 50 * MIB, 1000)
@@ -79,3 +85,26 @@ def test_random_arguments() -> None:
     sizes = [argument(np.empty(999, np.float32), 1, kind).std() for kind in SIZES][:3]
     assert np.allclose(sizes, [1, 1e-3, 1e3], rtol=0.1)
     assert abs(argument(np.empty(1000, np.float32), 3).mean()) < 0.2
+
+
+def test_the_texts_of_arguments_name_layouts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text without a layout leaves the choice to the compiler; a layout is itself."""
+    sharding = SimpleNamespace(NamedSharding=int)
+    jax = SimpleNamespace(ShapeDtypeStruct=lambda *x, **_: x, sharding=sharding)
+    monkeypatch.setitem(sys.modules, "jax", jax)
+    monkeypatch.setitem(sys.modules, "ml_dtypes", SimpleNamespace())
+    arguments = ["f32[8,128]", "f32[8,128]{0,1}", ml.parse("f32[8,128]"), ml.parse("s8[4]{0:T(4)}")]
+    modes: list[str] = []
+    structs = [argument_struct(each, modes) for each in arguments]
+    assert modes == ["", "{0,1}", "{1,0}", "{0:T(4)}"]
+    assert [each[:2] for each in structs] == [((8, 128), np.float32)] * 3 + [((4,), np.int8)]
+
+
+def test_scans_of_steps_that_fill_half_a_tile_stay() -> None:
+    """A tile has 128 elements of the last dimension: blocks are worth it below half of them."""
+    for shape, is_worth in (((9, 63), True), ((9, 64), False), ((9, 0), False), ((9,), False)):
+        stacked = [SimpleNamespace(aval=SimpleNamespace(shape=shape))]
+        equation = SimpleNamespace(
+            params={"num_consts": 0, "num_carry": 0}, invars=stacked, outvars=[]
+        )
+        assert _worth_blocks(equation) is is_worth

@@ -13,10 +13,10 @@ import morello_layouts as ml
 from morello_layouts.interfaces.api.conversions import NOTATIONS
 from morello_layouts.outputs.translate.writers import WRITERS
 from tests.support.conversion_cases import CASES, Case, converted, map_of
-from tests.support.paths import DATA
+from tests.support.paths import DATA, rows
 from tests.support.tables import each_row
 
-RECORD = [json.loads(line) for line in (DATA / "convert_matrix.jsonl").read_text().splitlines()]
+RECORD = rows("convert_matrix.jsonl")
 TEXTS = {(layout, repr(shape), assuming): texts for layout, shape, assuming, texts in RECORD}
 
 SIZES = (1, 2, 15, 16, 33)

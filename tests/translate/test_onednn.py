@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from hypothesis import given, strategies as st
 
@@ -74,17 +72,3 @@ def test_random_tags(data: st.DataObject) -> None:
     found = ml.convert(layout, "onednn", shape)
     assert offsets(found, shape) == offsets(layout, shape)
     assert len(found.blocks) <= len(blocks)
-
-
-@each_row(
-    ("text", "shape", "error", "why"),
-    [
-        ("[0 oe(16)]", (16,), "NoTranslationError", "d0//2 lies inside d0%2"),
-        ("{0:T(6)(4)}", (12,), "TranslationNotFoundError", "d0//6 has stride 8"),
-        (str([*range(13)]), (2,) * 13, "NoTranslationError", "12 dimensions"),
-    ],
-)
-def test_refusals(text: str, shape: tuple[int | str, ...], error: str, why: str) -> None:
-    with pytest.raises(ml.UnsupportedError, match=re.escape(why)) as raised:
-        ml.convert(text, "onednn", shape)
-    assert type(raised.value).__name__ == error

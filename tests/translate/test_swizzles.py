@@ -157,9 +157,3 @@ def test_padding_after_intervals_is_triton_s(layout: str, paddings: str) -> None
     assert str(found) == f"#ttg.padded_shared<{paddings}>"
     for at in product(*(range(n) for n in m.shape)):
         assert ml.index_map(found, m.shape)(*at) == m(*at)
-
-
-@each_row("layout", ["(32,32):(35,1)", "(32,32):(31,1)", "(33,32):(33,1)", "(M,32):(33,1)"])
-def test_other_padding_has_no_text_of_triton(layout: str) -> None:
-    with pytest.raises(ml.NoTranslationError, match="exclusive ors of bits"):
-        ml.convert(layout, "triton")

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
-import pytest
 
 import morello_layouts as ml
 from morello_layouts.core.recipe.digits import AxisDigit
@@ -54,24 +51,3 @@ def test_no_room_is_made_that_does_not_fit() -> None:
     why = "d0 has stride 7, and the digits inside it have 2 elements"
     assert nested_digits(placed, (3, 4, 1)) == why
     assert not isinstance(nested_digits(placed[1:], (1, 4, 1), 8), str)
-
-
-@each_row(
-    ("layout", "shape", "to", "why"),
-    [
-        (
-            "f32[M,N]{1,0:T(8,128)}",
-            None,
-            "cute",
-            "a size or stride is 1024*ceil(N/128), and in CuTe's text",
-        ),
-        ("f32[3,5]{1,0:T(2,2)}", None, "einops", "24 slots hold 15 elements"),
-        ("strided<[8, 1], offset: 3>", (4, 8), "tvm", "its smallest offset is 3"),
-        ("{2,1,0}", ("M", "N", "K"), "strided", "a stride is K*N"),
-        ("f32[]", None, "tvm", "the array has none"),
-        ("u8[4611686018427387904,4611686018427387904]{1,0:T(8,128)}", None, "cute", "too large"),
-    ],
-)
-def test_refusals(layout: str, shape: tuple[int | str, ...] | None, to: str, why: str) -> None:
-    with pytest.raises(ml.UnsupportedError, match=re.escape(why)):
-        ml.convert(layout, to, shape)

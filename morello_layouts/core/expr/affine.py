@@ -1,20 +1,18 @@
-"""Affine expressions over digits: the form that the simplifier works on, "form" for short.
-
-Compilers know them as quasi-affine expressions: MLIR's ``AffineExpr``, ISL's ``aff``.
-"""
+"""Affine expressions over digits, "forms" for short: MLIR's ``AffineExpr``, ISL's ``aff``."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final, Protocol, Self, TypeAlias, TypeVar, cast
 
 from morello_layouts.core.expr.bounds import UNBOUNDED, Interval, range_of_floors, range_of_xor
 from morello_layouts.core.expr.sizes import (
     Int,
     SizeExpr,
     absolute,
+    evaluated,
     is_nonnegative,
     join_signed,
     magnitude,
@@ -23,13 +21,41 @@ from morello_layouts.core.expr.sizes import (
 from morello_layouts.core.limits import EXPR_NESTING
 from morello_layouts.errors import LayoutError, UnsupportedError
 
+A = TypeVar("A")
+S = TypeVar("S")
 
-class Var:
+
+class Algebra(Protocol[A, S]):
+    """What :meth:`AffineExpr.fold` makes of forms: values of A for atoms, and of S for sums.
+
+    A sum is given its terms, each with the value of its atom, and its constant.
+    """
+
+    def variable(self, v: Var, /) -> A: ...
+    def digit(self, d: Digit, operand: S, /) -> A: ...
+    def xor(self, x: BitXor, parts: list[S], /) -> A: ...
+    def sum(self, terms: list[tuple[Atom, Int, A]], const: Int, /) -> S: ...
+
+
+class _Whole:
+    """An atom without a division."""
+
+    __slots__ = ()
+    divisor: ClassVar[int] = 1
+    modulus: ClassVar[None] = None
+
+    @property
+    def whole(self) -> Self:
+        return self
+
+
+class Var(_Whole):
     """A named integer with inclusive bounds."""
 
     __slots__ = ("_hash", "interval", "key", "name", "value")
 
     depth: ClassVar[int] = 0
+    operands: ClassVar[tuple[AffineExpr, ...]] = ()
 
     def __init__(self, name: str, interval: Interval = UNBOUNDED) -> None:
         self.name: Final = name  #: the variable's name; variables of one name are equal.
@@ -54,6 +80,8 @@ class Var:
 
 class Digit:
     """``(operand // divisor) mod modulus``, without the mod if modulus is None.
+
+    Every atom has ``whole``, ``divisor`` and ``modulus``; other atoms are themselves, ``// 1``.
 
     >>> d = Digit(variable("i", 0, 31), 4, 8)
     >>> print(d, "is in", d.interval)
@@ -100,14 +128,16 @@ class Digit:
             return False
         if self._equals is not None and self._equals is other._equals:
             return True  # found before: forms share parts, and as trees they may be far too long
-        if (self.divisor, self.modulus, self.operand) != (
-            other.divisor,
-            other.modulus,
-            other.operand,
-        ):
+        is_near = self.divisor == other.divisor and self.modulus == other.modulus
+        if not is_near or self.operand != other.operand:
             return False
         self._equals = other._equals = self._equals or other._equals or object()
         return True
+
+    @property
+    def operands(self) -> tuple[AffineExpr, ...]:
+        """The forms that the atom computes with; a variable has none."""
+        return (self.operand,)
 
     @property
     def interval(self) -> Interval:
@@ -126,14 +156,7 @@ class Digit:
         return f"Digit({self.operand!r}, {self.divisor}, {self.modulus})"
 
     def __str__(self) -> str:
-        inner = str(self.operand)
-        if not inner.isidentifier() and not isinstance(self.operand.as_atom(), BitXor):
-            inner = f"({inner})"
-        if self.modulus is None:
-            return inner if self.divisor == 1 else f"{inner}//{_as_divisor(self.divisor)}"
-        if self.divisor != 1:
-            inner = f"({inner}//{_as_divisor(self.divisor)})"
-        return f"{inner}%{_as_divisor(self.modulus)}"
+        return fold_atom(self, _TEXT)
 
 
 def _require_positive(number: Int) -> None:
@@ -146,7 +169,6 @@ def _require_positive(number: Int) -> None:
 
 
 def _depth(form: AffineExpr) -> int:
-    """Return the nesting of digits and exclusive ors."""
     depth = 0
     for atom, _ in form.terms:
         depth = max(depth, atom.depth)
@@ -161,7 +183,7 @@ def _too_deep() -> UnsupportedError:
     )
 
 
-class BitXor:
+class BitXor(_Whole):
     """``x ^ y ^ …``: the exclusive or of the bits of some forms, as Python computes it.
 
     >>> swizzled = BitXor((variable("i", 0, 7), variable("j", 0, 5)))
@@ -183,6 +205,11 @@ class BitXor:
         self._interval: Interval | None = None
 
     @property
+    def operands(self) -> tuple[AffineExpr, ...]:
+        """The parts."""
+        return self.parts
+
+    @property
     def key(self) -> tuple[Any, ...]:
         """The sort key of atoms: these come last."""
         if self._key is None:
@@ -199,7 +226,7 @@ class BitXor:
 
     @property
     def interval(self) -> Interval:
-        """Bounds of the value, from those of the parts."""
+        """The least and the largest value, from those of the parts."""
         if self._interval is None:
             self._interval = range_of_xor([part.interval for part in self.parts])
         return self._interval
@@ -208,7 +235,7 @@ class BitXor:
         return f"BitXor({self.parts!r})"
 
     def __str__(self) -> str:
-        return f"({' ^ '.join(map(str, self.parts))})"
+        return fold_atom(self, _TEXT)
 
 
 Atom: TypeAlias = Var | Digit | BitXor
@@ -288,9 +315,7 @@ class AffineExpr:
         if self._groups is None:
             groups: dict[Atom | AffineExpr, list[tuple[Atom, Int]]] = {}
             for term in self.terms:
-                atom = term[0]
-                whole = atom.whole if isinstance(atom, Digit) else atom
-                groups.setdefault(whole, []).append(term)
+                groups.setdefault(term[0].whole, []).append(term)
             self._groups = tuple(groups.values())
         return self._groups
 
@@ -360,15 +385,24 @@ class AffineExpr:
             for atom, _ in forms.pop().terms:
                 if atom not in seen:
                     seen[atom] = None
-                    forms += operands_of(atom)
+                    forms += atom.operands
         return iter(seen)
+
+    @property
+    def has_xors(self) -> bool:
+        """Whether there is an exclusive or, at any depth."""
+        return any(isinstance(atom, BitXor) for atom in self.atoms())
+
+    def fold(self, to: Algebra[A, S]) -> S:
+        """Return what an algebra makes of the form, from the variables up to the sum."""
+        return to.sum([(atom, c, fold_atom(atom, to)) for atom, c in self.terms], self.const)
 
     def evaluate(self, values: Mapping[str, Any]) -> Any:
         """Return the value at these values of the variables and symbolic sizes.
 
         Values are ints, or NumPy arrays, which broadcast.
         """
-        total: Any = _value(self.const, values)
+        total: Any = evaluated(self.const, values)
         for atom, coefficient in self.terms:
             if isinstance(atom, Var):
                 value = values[atom.name]
@@ -377,18 +411,17 @@ class AffineExpr:
             else:
                 value = atom.operand.evaluate(values)
                 if atom.divisor != 1:
-                    value = value // _value(atom.divisor, values)
+                    value = value // evaluated(atom.divisor, values)
                 if atom.modulus is not None:
-                    value = value % _value(atom.modulus, values)
-            total = total + (value if coefficient == 1 else _value(coefficient, values) * value)
+                    value = value % evaluated(atom.modulus, values)
+            total = total + (value if coefficient == 1 else evaluated(coefficient, values) * value)
         return total
 
     def sizes(self) -> frozenset[str]:
         """Return the names of the symbolic sizes in factors, constants, divisors and moduli."""
         atoms = list(self.atoms())
-        digits = [atom for atom in atoms if isinstance(atom, Digit)]
-        numbers = [n for d in digits for n in (d.divisor, d.modulus or 1)]
-        for form in (self, *(x for atom in atoms for x in operands_of(atom))):
+        numbers = [n for atom in atoms for n in (atom.divisor, atom.modulus or 1)]
+        for form in (self, *(x for atom in atoms for x in atom.operands)):
             numbers += [form.const, *(c for _, c in form.terms)]
         return frozenset(name for n in numbers if isinstance(n, SizeExpr) for name in n.names())
 
@@ -396,17 +429,57 @@ class AffineExpr:
         return f"AffineExpr({list(self.terms)!r}, {self.const})"
 
     def __str__(self) -> str:
+        return self.fold(_TEXT)
+
+
+def fold_atom(atom: Atom, to: Algebra[A, S]) -> A:
+    if isinstance(atom, Var):
+        return to.variable(atom)
+    if isinstance(atom, BitXor):
+        return to.xor(atom, [part.fold(to) for part in atom.parts])
+    return to.digit(atom, atom.operand.fold(to))
+
+
+AtomT = TypeVar("AtomT", bound="Atom")
+
+
+def with_operands(atom: AtomT, change: Callable[[AffineExpr], AffineExpr]) -> AtomT:
+    """Return an atom with each operand changed; itself if none is another object."""
+    if isinstance(atom, Digit):
+        x = change(atom.operand)
+        return atom if x is atom.operand else cast(AtomT, Digit(x, atom.divisor, atom.modulus))
+    parts = [change(part) for part in atom.operands]
+    return atom if all(map(operator.is_, parts, atom.operands)) else cast(AtomT, BitXor(parts))
+
+
+class _Text:
+    variable = operator.attrgetter("name")
+
+    def digit(self, d: Digit, inner: str) -> str:
+        if not inner.isidentifier() and not isinstance(d.whole, BitXor):
+            inner = f"({inner})"
+        if d.modulus is None:
+            return inner if d.divisor == 1 else f"{inner}//{_as_divisor(d.divisor)}"
+        if d.divisor != 1:
+            inner = f"({inner}//{_as_divisor(d.divisor)})"
+        return f"{inner}%{_as_divisor(d.modulus)}"
+
+    def xor(self, x: BitXor, parts: list[str]) -> str:
+        return f"({' ^ '.join(parts)})"
+
+    def sum(self, terms: list[tuple[Atom, Int, str]], const: Int) -> str:
         parts: list[tuple[Int, str]] = []
-        for atom, coefficient in printing_order(self.terms):
-            factor, body = absolute(coefficient), str(atom)
+        for atom, coefficient, text in printing_order(terms):
+            factor, body = absolute(coefficient), text
             if isinstance(atom, Digit) and coefficient != 1 and not atom.is_group:
                 body = f"({body})"  # // and % bind as * does, from the left
             parts.append((coefficient, body if factor == 1 else f"{_as_factor(factor)}*{body}"))
-        if self.const or not parts:
-            is_negative = sign(self.const) < 0
-            text = _as_factor(-self.const) if is_negative else str(self.const)
-            parts.append((self.const, text))
+        if const or not parts:
+            parts.append((const, _as_factor(-const) if sign(const) < 0 else str(const)))
         return join_signed(parts)
+
+
+_TEXT: Final[Algebra[str, str]] = _Text()
 
 
 def variable(name: str, lo: Int | None = None, hi: Int | None = None) -> AffineExpr:
@@ -457,15 +530,7 @@ def xor(*parts: AffineExpr) -> AffineExpr:
 
 def divisions(form: AffineExpr) -> int:
     """Return how many divisions and remainders a form has, those inside of others too."""
-    digits = (atom for atom in form.atoms() if isinstance(atom, Digit))
-    return sum((digit.divisor != 1) + (digit.modulus is not None) for digit in digits)
-
-
-def operands_of(atom: Atom) -> tuple[AffineExpr, ...]:
-    """Return the forms that an atom computes with; a variable has none."""
-    if isinstance(atom, Var):
-        return ()
-    return atom.parts if isinstance(atom, BitXor) else (atom.operand,)
+    return sum((atom.divisor != 1) + (atom.modulus is not None) for atom in form.atoms())
 
 
 def floors_of(atom: Atom, factor: Int) -> list[tuple[Int, Int]]:
@@ -476,23 +541,18 @@ def floors_of(atom: Atom, factor: Int) -> list[tuple[Int, Int]]:
     >>> floors_of(Digit(variable("i"), 4, 8), 5)
     [(4, 5), (32, -40)]
     """
-    if not isinstance(atom, Digit):
-        return [(1, factor)]
     if atom.modulus is None:
         return [(atom.divisor, factor)]
     return [(atom.divisor, factor), (atom.divisor * atom.modulus, -factor * atom.modulus)]
 
 
 def _range_of(group: list[tuple[Atom, Int]]) -> Interval:
-    """Return the range of a sum of digits of one operand."""
     if len(group) > 1:
         floors: dict[Int, Int] = {}
         for atom, c in group:
             for s, factor in floors_of(atom, c):
                 floors[s] = floors.get(s, 0) + factor
-        atom = group[0][0]
-        operand = atom.operand if isinstance(atom, Digit) else atom
-        exact = range_of_floors(floors, operand.interval)
+        exact = range_of_floors(floors, group[0][0].whole.interval)
         if exact is not None:
             return exact
     return _range_of_terms(group, 0)
@@ -509,14 +569,18 @@ def _range_of_terms(terms: Iterable[tuple[Atom, Int]], const: Int) -> Interval:
     return Interval(lo, hi)
 
 
-def printing_order(terms: Iterable[tuple[Atom, Int]]) -> list[tuple[Atom, Int]]:
-    """Return terms in the order of print, the largest factors first."""
+TermT = TypeVar("TermT", bound=tuple[Any, ...])
 
-    def order(term: tuple[Atom, Int]) -> tuple[Any, ...]:
+
+def printing_order(terms: Iterable[TermT]) -> list[TermT]:
+    """Return terms, an atom and a factor each, in the order of print: the largest factors first."""
+
+    def order(term: TermT) -> tuple[Any, ...]:
         degree, leading = magnitude(term[1])
         return -degree, -leading, term[0].key
 
-    return sorted(terms, key=order)
+    found = list(terms)
+    return sorted(found, key=order) if len(found) > 1 else found
 
 
 def _as_factor(number: Int) -> str:
@@ -532,7 +596,3 @@ def _as_divisor(number: Int) -> str:
     )
     is_bare = isinstance(number, int) or is_call or text.replace("_", "a").isalnum()
     return text if is_bare else f"({text})"
-
-
-def _value(number: Int, values: Mapping[str, Any]) -> Any:
-    return number.evaluate(values) if isinstance(number, SizeExpr) else number

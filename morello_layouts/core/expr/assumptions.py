@@ -47,7 +47,7 @@ class Assumption(Displayed):
             object.__setattr__(self, "hi", self.hi // self.divisor * self.divisor)
 
     def meet(self, other: Assumption) -> Assumption:
-        """Return the assumption that both hold."""
+        """Return the weakest assumption about the name that implies both."""
         ends = [end for end in (self.hi, other.hi) if end is not None]
         return Assumption(
             self.name, lcm(self.divisor, other.divisor), self._least(other), min(ends, default=None)
@@ -60,7 +60,7 @@ class Assumption(Displayed):
         return start if start == 0 and stated <= divisor else stated
 
     def holds_for(self, value: int) -> bool:
-        """Return whether a number is as assumed."""
+        """Whether a number is one of the sizes assumed."""
         in_range = self.lo <= value and (self.hi is None or value <= self.hi)
         return in_range and value % self.divisor == 0
 

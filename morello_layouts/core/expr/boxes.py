@@ -7,7 +7,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise, product
 from typing import Any, TypeAlias
 
-from morello_layouts.core.expr.affine import AffineExpr, Atom, BitXor, Digit, Var, digit
+from morello_layouts.core.expr.affine import (
+    AffineExpr,
+    Atom,
+    BitXor,
+    Digit,
+    Var,
+    digit,
+    with_operands,
+)
 from morello_layouts.core.expr.sizes import Int
 from morello_layouts.core.expr.substitution import replace_digits
 from morello_layouts.core.limits import BOX_POINTS, BOX_VALUES, BOX_WORK
@@ -109,7 +117,7 @@ class Fits:
         self.known: dict[AffineExpr, AffineExpr] = {}
         self.boxes: dict[Digit, Box | None] = {}
         self.digits: dict[Digit, AffineExpr] = {}
-        self.columns: dict[Var, dict[Digit, list[Any]]] = {}
+        self.columns: dict[Var, dict[Any, Sequence[Any]]] = {}
 
     def form(self, form: AffineExpr) -> AffineExpr:
         """Return the form with digits, and sums of digits of the same variables, in short."""
@@ -136,11 +144,9 @@ class Fits:
         return self.shorter(form)
 
     def digit(self, d: Digit) -> AffineExpr:
-        """Return a digit in its shortest form."""
         found = self.digits.get(d)
         if found is None:
-            operand = self.form(d.operand)
-            same = d if operand is d.operand else Digit(operand, d.divisor, d.modulus)
+            same = with_operands(d, self.form)
             found = self.digits[d] = self.shorter(AffineExpr(((same, 1),), 0))
         return found
 
@@ -160,26 +166,24 @@ class Fits:
             return
         v, axis = next(iter(box.items()))
         if len(box) == 1 and len(axis) <= BOX_VALUES:
-            known = self.columns.setdefault(v, {})
-            yield from two_slopes(box, lambda at: self.values(form, at, known))
+            known = self.columns.setdefault(v, {v: axis})
+            yield from two_slopes(box, lambda _: self.values(form, known))
         else:
-            yield from affine_on(box, lambda at: self.values(form, at, {}))
+            yield from affine_on(box, lambda at: self.values(form, {**at}))
 
-    def values(self, form: AffineExpr, at: Points, known: dict[Digit, list[Any]]) -> list[Any]:
-        """Return the value at each point; those of each digit are computed once."""
-        total = [form.const] * len(next(iter(at.values())))
+    def values(self, form: AffineExpr, known: dict[Any, Sequence[Any]]) -> list[Any]:
+        """Return the value at points, of the variables' values there; digits are added to them."""
+        total = [form.const] * len(next(iter(known.values())))
         self.left -= len(form.terms) * len(total)
         for atom, c in form.terms:
-            column = at[atom] if not isinstance(atom, Digit) else known.get(atom)
+            column = known.get(atom)
             if column is None:
-                assert isinstance(atom, Digit)
-                column = known[atom] = self.digit_values(atom, at, known)
+                column = known[atom] = self.digit_values(atom, known)
             total = [t + c * x for t, x in zip(total, column, strict=True)]
         return total
 
-    def digit_values(self, d: Digit, at: Points, known: dict[Digit, list[Any]]) -> list[Any]:
-        """Return the digit's value at each point."""
-        s, n, values = d.divisor, d.modulus, self.values(d.operand, at, known)
+    def digit_values(self, d: Any, known: dict[Any, Sequence[Any]]) -> list[Any]:
+        s, n, values = d.divisor, d.modulus, self.values(d.operand, known)
         if s != 1:
             values = [x // s for x in values]
         return values if n is None else [x % n for x in values]
@@ -200,7 +204,6 @@ class Fits:
         return box if 0 < points <= BOX_POINTS else None
 
     def box_of(self, atom: Atom) -> Box | None:
-        """Return the values of each variable of an atom."""
         if isinstance(atom, Digit):
             if atom not in self.boxes:
                 numbers = isinstance(atom.divisor, int) and isinstance(atom.modulus, int | None)
@@ -214,9 +217,4 @@ class Fits:
 
 def is_plain(form: AffineExpr) -> bool:
     """Return whether the form has only variables and their digits: the search writes these."""
-    for atom, _ in form.terms:
-        if not isinstance(atom, Var):
-            inner = atom.operand.as_atom() if isinstance(atom, Digit) else None
-            if not isinstance(inner, Var):
-                return False
-    return True
+    return all(isinstance(atom.whole, Var) for atom, _ in form.terms)

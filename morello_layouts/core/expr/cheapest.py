@@ -19,6 +19,7 @@ from morello_layouts.core.expr.affine import (
     digit,
     floors_of,
     variable,
+    with_operands,
     xor,
 )
 from morello_layouts.core.expr.boxes import Fits, is_plain
@@ -153,7 +154,6 @@ class _Search:
         self.fits = Fits(self.cost, model.divide + model.multiply)
 
     def cost(self, form: AffineExpr) -> int:
-        """Return the cost of a form; that of each part is counted once."""
         return self.model.cost(form, self.costs)
 
     def cheapest(self, form: AffineExpr) -> AffineExpr:
@@ -170,25 +170,20 @@ class _Search:
 
     def without_xors(self, form: AffineExpr) -> AffineExpr:
         """Return the form with a variable for each exclusive or, whose parts are searched."""
+        return replace_atoms(form, self.hide)
 
-        def hide(atom: Digit | BitXor) -> AffineExpr:
-            found = self.names.get(atom)
-            if found is not None:
-                return found
-            if isinstance(atom, Digit):
-                operand = replace_atoms(atom.operand, hide)
-                same = (
-                    atom if operand is atom.operand else Digit(operand, atom.divisor, atom.modulus)
-                )
-                found = AffineExpr(((same, 1),), 0)
-            else:
-                name = f"^{len(self.names)}"
-                found = self.names[atom] = variable(name, *atom.interval)
-                self.hidden[name] = xor(*map(self.cheapest, atom.parts))
-            self.names[atom] = found
+    def hide(self, atom: Digit | BitXor) -> AffineExpr:
+        found = self.names.get(atom)
+        if found is not None:
             return found
-
-        return replace_atoms(form, hide)
+        if isinstance(atom, Digit):
+            found = AffineExpr(((with_operands(atom, self.without_xors), 1),), 0)
+        else:
+            name = f"^{len(self.names)}"
+            found = self.names[atom] = variable(name, *atom.interval)
+            self.hidden[name] = xor(*map(self.cheapest, atom.parts))
+        self.names[atom] = found
+        return found
 
     def starts(self, form: AffineExpr) -> Iterator[AffineExpr]:
         """Yield ways to write a form, as long as steps are left: one search misses some."""
@@ -203,7 +198,6 @@ class _Search:
                     yield expand_digits(form)
 
     def best(self, simple: AffineExpr) -> AffineExpr:
-        """Return the cheapest way found to write a simplified form."""
         found = self.known.get(simple)
         if found is None:
             ways = [simple]
@@ -234,7 +228,6 @@ class _Search:
 
 
 def _is_nested(form: AffineExpr) -> bool:
-    """Return whether a digit of the form holds another."""
     return any(atom.depth > 1 for atom, _ in form.terms)
 
 
@@ -267,12 +260,10 @@ class _Sum:
 
     @cached_property
     def operands(self) -> dict[AffineExpr, AffineExpr]:
-        """Each operand in its own cheapest form."""
         return {x: x if isinstance(x.as_atom(), Var) else self.search.best(x) for x in self.floors}
 
     @property
     def sum_operands(self) -> list[AffineExpr]:
-        """The operands that are not a variable."""
         return [x for x in self.floors if not isinstance(x.as_atom(), Var)]
 
     def add_digit(self, d: Digit, c: Int) -> None:
@@ -316,7 +307,6 @@ class _Sum:
             self.add_expanded(a, c * f)
 
     def best(self) -> AffineExpr:
-        """Return the cheapest way found to write the sum."""
         operands = self.sum_operands
         choices = [self.choices(x, self.floors[x], self.as_written.get(x, ())) for x in operands]
         found = [self.best_with(operands, chosen) for chosen in _combinations(choices)]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence, Set as AbstractSet
+from collections.abc import Callable, Mapping, Sequence, Set as AbstractSet
 from math import lcm
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from morello_layouts.core.expr.affine import (
     AffineExpr,
@@ -31,6 +31,7 @@ from morello_layouts.core.expr.sizes import (
     join_signed,
 )
 from morello_layouts.core.expr.substitution import substitute
+from morello_layouts.core.fields import frozen
 from morello_layouts.core.lazy import importing
 from morello_layouts.errors import LayoutError, UnsupportedError
 
@@ -50,19 +51,17 @@ def as_number(form: AffineExpr) -> Int | None:
     """
     total = form.const
     for atom, c in form.terms:
-        value = None
-        if not isinstance(atom, BitXor):
-            value = _quotient(atom) if isinstance(atom, Digit) else _named(atom)
+        value = _quotient(atom) if isinstance(atom, Digit) else _named(atom)
         if value is None:
             return None
         total = total + c * value
     return total
 
 
-def _named(v: Var) -> Int | None:
+def _named(v: Var | BitXor) -> Int | None:
     lo, hi = v.interval
     is_size = hi is None and lo is not None and is_nonnegative(lo - 1)
-    return SizeExpr.named(v.name) if is_size else None
+    return SizeExpr.named(v.name) if is_size and isinstance(v, Var) else None
 
 
 def _quotient(d: Digit) -> Int | None:
@@ -185,13 +184,41 @@ def latex(form: AffineExpr) -> str:
     >>> print(latex(24 * (variable("d1") // 4) + variable("d1") % 4))
     24 \left\lfloor \frac{d_{1}}{4} \right\rfloor + \left(d_{1} \bmod 4\right)
     """
-    parts: list[tuple[Int, str]] = []
-    for atom, c in printing_order(form.terms):
-        factor = "" if c in (1, -1) else f"{_latex_factor(absolute(c))} "
-        parts.append((c, f"{factor}{_latex_atom(atom)}"))
-    if form.const or not parts:
-        parts.append((form.const, _latex_factor(absolute(form.const))))
-    return join_signed(parts)
+    return form.fold(_LATEX)
+
+
+class _Latex:
+    def variable(self, v: Var) -> str:
+        return _latex_name(v.name)
+
+    def digit(self, d: Digit, inner: str) -> str:
+        if d.divisor != 1:
+            inner = rf"\left\lfloor \frac{{{inner}}}{{{_latex_factor(d.divisor)}}} \right\rfloor"
+        elif d.operand.is_sum:
+            inner = rf"\left({inner}\right)"
+        if d.modulus is None:
+            return inner
+        return rf"\left({inner} \bmod {_latex_factor(d.modulus)}\right)"
+
+    def xor(self, x: BitXor, parts: list[str]) -> str:
+        texts = (
+            rf"\left({text}\right)" if part.is_sum else text
+            for part, text in zip(x.parts, parts, strict=True)
+        )
+        joined = r" \oplus ".join(texts)
+        return rf"\left({joined}\right)"
+
+    def sum(self, terms: list[tuple[Atom, Int, str]], const: Int) -> str:
+        parts: list[tuple[Int, str]] = []
+        for _, c, text in printing_order(terms):
+            factor = "" if c in (1, -1) else f"{_latex_factor(absolute(c))} "
+            parts.append((c, f"{factor}{text}"))
+        if const or not parts:
+            parts.append((const, _latex_factor(absolute(const))))
+        return join_signed(parts)
+
+
+_LATEX: Final = _Latex()
 
 
 def latex_map(variables: Sequence[str], forms: Sequence[AffineExpr]) -> str:
@@ -242,28 +269,6 @@ def _latex_factor(value: Int) -> str:
     return rf"\left({latex_int(value)}\right)" if is_sum else latex_int(value)
 
 
-def _latex_atom(atom: Atom) -> str:
-    if isinstance(atom, Var):
-        return _latex_name(atom.name)
-    if isinstance(atom, BitXor):
-        joined = r" \oplus ".join(_latex_part(part) for part in atom.parts)
-        return rf"\left({joined}\right)"
-    inner = latex(atom.operand)
-    if atom.divisor != 1:
-        divisor = _latex_factor(atom.divisor)
-        inner = rf"\left\lfloor \frac{{{inner}}}{{{divisor}}} \right\rfloor"
-    elif atom.operand.is_sum:
-        inner = rf"\left({inner}\right)"
-    if atom.modulus is None:
-        return inner
-    return rf"\left({inner} \bmod {_latex_factor(atom.modulus)}\right)"
-
-
-def _latex_part(form: AffineExpr) -> str:
-    """Return a part of an exclusive or: a sum needs parentheses."""
-    return rf"\left({latex(form)}\right)" if form.is_sum else latex(form)
-
-
 def _latex_tuple(parts: Sequence[str]) -> str:
     return parts[0] if len(parts) == 1 else rf"\left({', '.join(parts)}\right)"
 
@@ -295,51 +300,59 @@ def to_sympy(form: AffineExpr, symbols: Mapping[str, sympy.Symbol] | None = None
     >>> print(to_sympy(24 * (variable("d1", 0, 7) // 4) + variable("d1", 0, 7) % 4))
     Mod(d1, 4) + 24*floor(d1/4)
     """
-    from sympy import Add, Integer, Mul, Rational
-
     with importing:
-        from morello_layouts.core.expr.sympy_functions import BitXor as SympyXor, Mod, floor
+        from morello_layouts.core.expr import sympy_functions
 
-    named = symbols or {}
+    return form.fold(_Sympy(symbols or {}, sympy_functions))(1)
 
-    def size(value: Int) -> Any:
-        return size_to_sympy(value, named)
 
-    def scaled(f: AffineExpr, divisor: Int) -> Any:
-        if f.const == 0 and len(f.terms) == 1 and divisor == 1:
-            return term(*f.terms[0])
-        if isinstance(divisor, SizeExpr):
-            return scaled(f, 1) / size(divisor)
-        terms = [
-            Mul(Rational(1, divisor), term(a, c))
-            if isinstance(c, SizeExpr)
-            else term(a, c, divisor)
-            for a, c in f.terms
-        ]
-        return Add(*terms, size(f.const) / divisor)
+@frozen
+class _Sympy:
+    """A sum becomes a function of a number, by which its terms are divided one by one."""
 
-    def term(a: Any, c: Int, divisor: int = 1) -> Any:
-        factor = size(c) if isinstance(c, SizeExpr) else Rational(c, divisor)
-        # SymPy would multiply out a number times a sum.
-        group = isinstance(a, Digit) and a.is_group and a.operand.is_sum
-        return Mul(factor, atom(a), evaluate=not group) if factor != 1 else atom(a)
+    named: Mapping[str, sympy.Symbol]
+    functions: Any
 
-    def atom(a: Any) -> Any:
-        if isinstance(a, Var):
-            return named.get(a.name) or symbol(a.name, a.interval.lo)
-        if isinstance(a, BitXor):
-            return SympyXor(*(scaled(part, 1) for part in a.parts), evaluate=False)
-        number = a.operand.const if not a.operand.terms else None
-        if isinstance(number, int) and isinstance(a.divisor, int) and a.modulus is None:
-            return Integer(number // a.divisor)
-        inner = scaled(a.operand, a.divisor)
-        if a.divisor != 1:
-            inner = floor(inner, evaluate=False)
-        if a.modulus is None:
+    def variable(self, v: Var) -> Any:
+        return self.named.get(v.name) or symbol(v.name, v.interval.lo)
+
+    def digit(self, d: Digit, operand: Callable[[Int], Any]) -> Any:
+        number = d.operand.const if not d.operand.terms else None
+        if isinstance(number, int) and isinstance(d.divisor, int) and d.modulus is None:
+            return self.functions.sympy.Integer(number // d.divisor)
+        inner = operand(d.divisor)
+        if d.divisor != 1:
+            inner = self.functions.floor(inner, evaluate=False)
+        if d.modulus is None:
             return inner
-        return Mod(inner, size(a.modulus), evaluate=False)
+        return self.functions.Mod(inner, size_to_sympy(d.modulus, self.named), evaluate=False)
 
-    return scaled(form, 1)
+    def xor(self, x: BitXor, parts: list[Callable[[Int], Any]]) -> Any:
+        return self.functions.BitXor(*(part(1) for part in parts), evaluate=False)
+
+    def sum(self, terms: list[tuple[Atom, Int, Any]], const: Int) -> Callable[[Int], Any]:
+        from sympy import Add, Mul, Rational
+
+        def term(a: Atom, c: Int, x: Any, divisor: int = 1) -> Any:
+            factor = Rational(c, divisor) if isinstance(c, int) else size_to_sympy(c, self.named)
+            # SymPy would multiply out a number times a sum.
+            group = isinstance(a, Digit) and a.is_group and a.operand.is_sum
+            return Mul(factor, x, evaluate=not group) if factor != 1 else x
+
+        def over(divisor: Int) -> Any:
+            if isinstance(divisor, SizeExpr):
+                return over(1) / size_to_sympy(divisor, self.named)
+            if const == 0 and len(terms) == 1 and divisor == 1:
+                return term(*terms[0])
+            parts = [
+                term(a, c, x, divisor)
+                if isinstance(c, int)
+                else Mul(Rational(1, divisor), term(a, c, x))
+                for a, c, x in terms
+            ]
+            return Add(*parts, size_to_sympy(const, self.named) / divisor)
+
+        return over
 
 
 def size_to_sympy(value: Int, named: Mapping[str, sympy.Symbol]) -> Any:

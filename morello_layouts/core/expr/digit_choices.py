@@ -54,7 +54,7 @@ class CostModel:
         return total
 
     def times(self, factor: Int) -> int:
-        """Return the cost of multiplying by a constant."""
+        """Return the cost of a product with a number; 1 and -1 cost nothing."""
         return 0 if factor in (1, -1) else self._by(factor, self.multiply)
 
     def digit(self, divisor: Int, modulus: Int | None) -> int:

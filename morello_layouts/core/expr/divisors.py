@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import reduce
 from math import gcd
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from morello_layouts.core.expr.affine import AffineExpr, Atom, BitXor, Digit, Var, floors_of
 from morello_layouts.core.expr.sizes import Int, common_divisor
@@ -31,20 +31,43 @@ def divisor_of(form: AffineExpr) -> Divisor:
     >>> divisor_of(2048 * (i // 8) + 128 * (i % 8) + 1024 * (j // 128))
     Divisor(number=128, is_greatest=True)
     """
-    by_variable: dict[Var, list[tuple[Int, Int]]] = {}
-    mixed: list[tuple[Atom, Int]] = []
-    for atom, c in form.terms:
-        index = atom.operand.as_atom() if isinstance(atom, Digit) else atom
-        if isinstance(index, Var) and index.interval.lo == 0:
-            by_variable.setdefault(index, []).extend(floors_of(atom, c))
-        else:
-            mixed.append((atom, c))
-    steps: list[Int] = [form.const, *(c * _divisor_of_atom(atom) for atom, c in mixed)]
-    for var, floors in by_variable.items():
-        steps += _factors(var, floors)
-    nothing: Int = 0
-    numbers = not form.sizes() and all(isinstance(v.interval.hi, int) for v in by_variable)
-    return Divisor(reduce(common_divisor, steps, nothing), numbers and not mixed)
+    return form.fold(_DIVISORS)
+
+
+class _Divisors:
+    def variable(self, v: Var) -> Int:
+        return 1
+
+    def digit(self, d: Digit, operand: Divisor) -> Int:
+        if d.modulus is not None and operand.number % (d.divisor * d.modulus) == 0:
+            return 0
+        if operand.number % d.divisor:
+            return 1
+        quotient = operand.number // d.divisor
+        return quotient if d.modulus is None else common_divisor(quotient, d.modulus)
+
+    def xor(self, x: BitXor, parts: list[Divisor]) -> Int:
+        """Return the largest power of two that divides all parts; 0 if all are 0."""
+        bits = reduce(gcd, (greatest_number(part.number) for part in parts), 0)
+        return bits & -bits
+
+    def sum(self, terms: list[tuple[Atom, Int, Int]], const: Int) -> Divisor:
+        nothing: Int = 0
+        floors: dict[Var, list[tuple[Int, Int]]] = {}
+        steps: list[Int] = [const]
+        for atom, c, divisor in terms:
+            if isinstance(atom.whole, Var) and atom.whole.interval.lo == 0:
+                floors.setdefault(atom.whole, []).extend(floors_of(atom, c))
+            else:
+                steps.append(c * divisor)
+        numbers = [const, *(n for own in floors.values() for floor in own for n in floor)]
+        is_known = all(isinstance(n, int) for n in (*numbers, *(v.interval.hi for v in floors)))
+        is_greatest = is_known and len(steps) == 1
+        steps += [c for var, own in floors.items() for c in _factors(var, own)]
+        return Divisor(reduce(common_divisor, steps, nothing), is_greatest)
+
+
+_DIVISORS: Final = _Divisors()
 
 
 def greatest_number(value: Int) -> int:
@@ -73,24 +96,3 @@ def _factors(var: Var, floors: list[tuple[Int, Int]]) -> list[Int]:
         return isinstance(s, int) and isinstance(last, int) and s > last
 
     return [c for s, c in factors.items() if not is_zero(s)]
-
-
-def _divisor_of_atom(atom: Atom) -> Int:
-    """Return a divisor of all values of a part that depends on several variables, or is mixed."""
-    if isinstance(atom, Var):
-        return 1
-    if isinstance(atom, BitXor):
-        return _power_of_two([divisor_of(part).number for part in atom.parts])
-    inner = divisor_of(atom.operand).number
-    if atom.modulus is not None and inner % (atom.divisor * atom.modulus) == 0:
-        return 0
-    if inner % atom.divisor:
-        return 1
-    quotient = inner // atom.divisor
-    return quotient if atom.modulus is None else common_divisor(quotient, atom.modulus)
-
-
-def _power_of_two(divisors: list[Int]) -> int:
-    """Return the largest power of two that divides numbers; 0 if all are 0."""
-    bits = reduce(gcd, map(greatest_number, divisors), 0)
-    return bits & -bits

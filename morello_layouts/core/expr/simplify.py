@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import ClassVar, TypeAlias
 
-from morello_layouts.core.expr.affine import AffineExpr, Atom, BitXor, Digit, Var
+from morello_layouts.core.expr.affine import AffineExpr, Atom, BitXor, Digit, Var, with_operands
 from morello_layouts.core.expr.conversions import latex
 from morello_layouts.core.expr.rules import (
     DIGIT_RULES,
@@ -131,22 +131,22 @@ class _Rewriter:
         return found
 
     def simplify_xor(self, x: BitXor) -> AffineExpr:
-        parts = [self.simplify_sum(part) for part in x.parts]
-        is_same = all(a is b for a, b in zip(parts, x.parts, strict=True))
-        simple = x if is_same else BitXor(parts)
+        simple = with_operands(x, self.simplify_sum)
         after = self.apply_first(XOR_RULES, simple)
         return _alone(simple) if after is None else self.simplify_sum(after)
 
     def simplify_digit(self, d: Digit) -> AffineExpr:
-        operand = d.operand
-        if id(operand) not in self.simple:
-            operand = self.simplify_sum(operand)
-            self.simple[id(operand)] = operand
-        simple = d if operand is d.operand else Digit(operand, d.divisor, d.modulus)
+        simple = with_operands(d, self.simplify_operand)
         after = self.apply_first(digit_rules(simple), simple)
         found = _alone(simple) if after is None else self.simplify_sum(after)
         self.known[simple] = found
         return found
+
+    def simplify_operand(self, operand: AffineExpr) -> AffineExpr:
+        if id(operand) not in self.simple:
+            operand = self.simplify_sum(operand)
+            self.simple[id(operand)] = operand
+        return operand
 
     def apply_top_down_rules(self, form: AffineExpr) -> AffineExpr:
         """Apply the rules that compare operands as they are written."""
@@ -177,17 +177,9 @@ class _Rewriter:
             return form
         found = self.reduced.get(form)
         if found is None:
-            inner = _map_atoms(form, self.reduce_operand)
+            inner = _map_atoms(form, lambda atom: with_operands(atom, self.apply_last_rules))
             found = self.reduced[form] = self.rewrite_sum(LAST_RULES, inner)
         return form if found == form else found
-
-    def reduce_operand(self, d: Digit | BitXor) -> Digit | BitXor:
-        if isinstance(d, BitXor):
-            parts = [self.apply_last_rules(part) for part in d.parts]
-            is_same = all(a is b for a, b in zip(parts, d.parts, strict=True))
-            return d if is_same else BitXor(parts)
-        operand = self.apply_last_rules(d.operand)
-        return d if operand is d.operand else Digit(operand, d.divisor, d.modulus)
 
     def rewrite_sum(self, rules: tuple[Rule[AffineExpr], ...], form: AffineExpr) -> AffineExpr:
         """Apply the first rule that fires and simplify the result."""

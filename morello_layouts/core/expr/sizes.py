@@ -55,7 +55,6 @@ class Quotient:
         return self._text < str(other)
 
     def __gt__(self, other: object) -> bool:
-        """Order names by their text."""
         return self._text > str(other)
 
     def __str__(self) -> str:
@@ -73,7 +72,6 @@ Monomial: TypeAlias = tuple[tuple[SizeAtom, int], ...]
 
 
 def is_monomial(value: Int) -> bool:
-    """Return whether a size is one term."""
     return isinstance(value, int) or len(value.terms) == 1
 
 
@@ -153,7 +151,6 @@ class SizeExpr:
         return isinstance(other, SizeExpr) and self.terms < other.terms
 
     def __gt__(self, other: Int) -> bool:
-        """Order forms that hold sizes; this is not an order of values."""
         return not isinstance(other, SizeExpr) or self.terms > other.terms
 
     def __add__(self, other: Int) -> Int:

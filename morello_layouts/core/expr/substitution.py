@@ -1,8 +1,11 @@
-"""Forms with other variables, atoms or numbers in place of theirs."""
+"""Forms with values of any kind, or other atoms or numbers, in place of theirs."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
+from functools import reduce
+from typing import Any
 
 from morello_layouts.core.expr.affine import (
     AffineExpr,
@@ -12,9 +15,66 @@ from morello_layouts.core.expr.affine import (
     Var,
     digit,
     variable,
+    with_operands,
     xor,
 )
 from morello_layouts.core.expr.sizes import Int
+from morello_layouts.core.fields import frozen
+
+
+def value_of(form: AffineExpr, values: Mapping[str, Any], constant: Callable[[Int], Any]) -> Any:
+    """Return the value of a form by the operators ``+ * // % ^`` of its variables' values.
+
+    Args:
+        form: the form; factors, divisors and moduli stay numbers or sizes.
+        values: the values of the variables, of any one kind.
+        constant: makes a value of a number or a size.
+
+    >>> i = variable("i", 0, 7)
+    >>> value_of(4 * (i % 2) + i // 2 + 1, {"i": 5}, int)
+    7
+    """
+    return form.fold(_Operators(lambda v: values[v.name], constant))
+
+
+@frozen
+class _Operators:
+    variable: Callable[[Var], Any]
+    constant: Callable[[Int], Any]
+
+    def digit(self, d: Digit, operand: Any) -> Any:
+        quotient = operand if d.divisor == 1 else operand // d.divisor
+        return quotient if d.modulus is None else quotient % d.modulus
+
+    def xor(self, x: BitXor, parts: list[Any]) -> Any:
+        return reduce(operator.xor, parts)
+
+    def sum(self, terms: list[tuple[Atom, Int, Any]], const: Int) -> Any:
+        # A value alone stays as it is: the digits of an offset, which a sum would lose.
+        total = self.constant(const) if const != 0 or not terms else None
+        for _, c, x in terms:
+            value = x if c == 1 else x * c
+            total = value if total is None else total + value
+        return total
+
+
+@frozen
+class _Rebuilt:
+    variable: Callable[[Var], AffineExpr]
+    number: Callable[[Int], Int]
+
+    def digit(self, d: Digit, operand: AffineExpr) -> AffineExpr:
+        modulus = None if d.modulus is None else self.number(d.modulus)
+        return digit(operand, self.number(d.divisor), modulus)
+
+    def xor(self, x: BitXor, parts: list[AffineExpr]) -> AffineExpr:
+        return xor(*parts)
+
+    def sum(self, terms: list[tuple[Atom, Int, AffineExpr]], const: Int) -> AffineExpr:
+        total = AffineExpr((), self.number(const))
+        for _, c, value in terms:
+            total = total + value * self.number(c)
+        return total
 
 
 def substitute(form: AffineExpr, values: Mapping[str, AffineExpr]) -> AffineExpr:
@@ -27,10 +87,10 @@ def substitute(form: AffineExpr, values: Mapping[str, AffineExpr]) -> AffineExpr
     8*((p//8)//4) + (p//8)%4
     """
 
-    def value_of(v: Var) -> AffineExpr:
+    def value(v: Var) -> AffineExpr:
         return values.get(v.name, AffineExpr(((v, 1),), 0))
 
-    return _rebuild(form, value_of, lambda n: n)
+    return form.fold(_Rebuilt(value, lambda n: n))
 
 
 def replace_digits(form: AffineExpr, change: Callable[[Digit], AffineExpr]) -> AffineExpr:
@@ -45,9 +105,7 @@ def replace_digits(form: AffineExpr, change: Callable[[Digit], AffineExpr]) -> A
     def changed(atom: Digit | BitXor) -> AffineExpr:
         if isinstance(atom, Digit):
             return change(atom)
-        parts = [replace_digits(part, change) for part in atom.parts]
-        is_same = all(a is b for a, b in zip(parts, atom.parts, strict=True))
-        return AffineExpr(((atom if is_same else BitXor(parts), 1),), 0)
+        return AffineExpr(((with_operands(atom, lambda x: replace_digits(x, change)), 1),), 0)
 
     return replace_atoms(form, changed)
 
@@ -87,21 +145,4 @@ def map_ints(form: AffineExpr, change: Callable[[Int], Int]) -> AffineExpr:
         lo, hi = (None if end is None else change(end) for end in v.interval)
         return variable(v.name, lo, hi)
 
-    return _rebuild(form, with_bounds, change)
-
-
-def _rebuild(
-    form: AffineExpr, value_of: Callable[[Var], AffineExpr], change: Callable[[Int], Int]
-) -> AffineExpr:
-    """Return the form with its variables replaced and its numbers changed."""
-    total = AffineExpr((), change(form.const))
-    for atom, c in form.terms:
-        if isinstance(atom, Var):
-            value = value_of(atom)
-        elif isinstance(atom, BitXor):
-            value = xor(*(_rebuild(part, value_of, change) for part in atom.parts))
-        else:
-            modulus = None if atom.modulus is None else change(atom.modulus)
-            value = digit(_rebuild(atom.operand, value_of, change), change(atom.divisor), modulus)
-        total = total + value * change(c)
-    return total
+    return form.fold(_Rebuilt(with_bounds, change))

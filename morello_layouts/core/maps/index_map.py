@@ -6,58 +6,40 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property, partial
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from morello_layouts.core.checks import checked_coordinate, shown, spread
-from morello_layouts.core.expr import AffineExpr, canonicalize, coordinate_variables, standard
+from morello_layouts.core.checks import shown, spread
+from morello_layouts.core.expr import AffineExpr, canonicalize, coordinate_variables
 from morello_layouts.core.expr.assumptions import Assumption, apply_assumptions, checked_sizes
-from morello_layouts.core.expr.conversions import public_size, to_sympy
+from morello_layouts.core.expr.conversions import to_sympy
 from morello_layouts.core.expr.simplify import Derivation
 from morello_layouts.core.expr.sizes import Int, SizeExpr, evaluated
 from morello_layouts.core.expr.substitution import map_ints, substitute
 from morello_layouts.core.fields import frozen
-from morello_layouts.core.layout import ElementType
-from morello_layouts.core.maps.affine_map import AffineMap, Inverse, exprs_of, forms_of, is_symbolic
-from morello_layouts.core.maps.displayed import Drawn
-from morello_layouts.core.maps.modes import (
-    Decomposition,
-    Modes,
-    Strided,
-    decompose,
-    linear,
-    modes_along,
-    require_dim,
+from morello_layouts.core.layout import ElementType, Provenance
+from morello_layouts.core.lazy import from_front, numpy as np
+from morello_layouts.core.limits import TABLE_ELEMENTS
+from morello_layouts.core.maps import modes, places, view as views
+from morello_layouts.core.maps.map import (
+    AffineMap,
+    CoordinateMap,
+    Inverse,
+    bound_coordinates,
+    is_symbolic,
+    require_fit,
 )
-from morello_layouts.core.maps.names import checked_names, in_order, renamed, without_offset
-from morello_layouts.core.maps.origin import Origin
-from morello_layouts.core.maps.places import (
-    MEMORY,
-    Place,
-    Unit,
-    address_of,
-    coordinates_of,
-    number_of_axis,
-    place_of,
-    slot_of,
-)
-from morello_layouts.core.maps.view import (
-    OPERATIONS,
-    as_text,
-    gathered,
-    indexed,
-    not_a_view,
-    numbered,
-    viewed,
-)
+from morello_layouts.core.maps.modes import Decomposition, Modes, Strided
+from morello_layouts.core.maps.names import renamed, without_offset
+from morello_layouts.core.maps.places import Place, Unit
 from morello_layouts.core.recipe import Recipe, known, occupied, physical_coordinates
-from morello_layouts.errors import LayoutError, UnsupportedError
+from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 
 if TYPE_CHECKING:
     import sympy
 
 
 @frozen(slots=False)
-class IndexMap(Drawn):
+class IndexMap(CoordinateMap):
     """The offset of each element of an array, in elements from the start of the buffer.
 
     >>> from morello_layouts import index_map
@@ -80,10 +62,12 @@ class IndexMap(Drawn):
     #: is printed, in SymPy expressions and in code; forms keep ``d0, d1, …``.
     names: tuple[str, ...] = ()
     #: the layout, sizes and assumptions as the user gave them; None for a view of a map.
-    origin: Origin | None = field(default=None, compare=False, repr=False)
+    origin: Provenance | None = field(default=None, compare=False, repr=False)
     #: whether the map is a view of some elements of an array: what lies beside them in the buffer
     #: need not be padding.
     is_part: bool = False
+
+    offset_name: ClassVar = "p"
 
     @staticmethod
     def of(
@@ -95,7 +79,7 @@ class IndexMap(Drawn):
         assumptions: Iterable[Assumption] = (),
         size_symbols: Mapping[str, sympy.Symbol] | None = None,
         element_type: ElementType | None = None,
-        origin: Origin | None = None,
+        origin: Provenance | None = None,
     ) -> IndexMap:
         """Return the index map of a recipe and a notation's reference formula."""
         form = reference(coordinate_variables(recipe.shape), recipe.shape)
@@ -108,34 +92,8 @@ class IndexMap(Drawn):
                 "return the offset in elements",
             )
         symbols, known = size_symbols or {}, tuple(assumptions)
-        if not known:
-            return IndexMap(
-                recipe, form, source, warnings, (), symbols, element_type, origin=origin
-            )
-        found = IndexMap(recipe, form, source, warnings, (), symbols, element_type).assume(known)
-        return found if origin is None else replace(found, origin=origin)
-
-    def named(self, *names: str) -> IndexMap:
-        """Return the map with names for its coordinates; without any, with ``d0, d1, …``.
-
-        Raises:
-            ShapeError: if one is not a name, is there twice, or means something else.
-
-        >>> from morello_layouts import index_map
-        >>> m = index_map("f32[3,5]{1,0:T(2,2)}").named("y", "x")
-        >>> print(m)
-        (y, x) -> 12*(y//2) + 4*(x//2) + 2*(y%2) + x%2
-        >>> m(y=2, x=3), m.expr.free_symbols == set(m.symbols)
-        (17, True)
-        """
-        sizes = self.recipe.names
-        checked = checked_names(names, self.recipe.shape, sizes, offset="p") if names else ()
-        return self if checked == self.names else replace(self, names=checked)
-
-    @property
-    def coordinate_names(self) -> tuple[str, ...]:
-        """The names of the coordinates: the user's, or ``d0, d1, …``."""
-        return self.names or standard(len(self.recipe.shape))
+        m = IndexMap(recipe, form, source, warnings, (), symbols, element_type, origin=origin)
+        return replace(m.assume(known), origin=origin) if known else m
 
     @property
     def sizes(self) -> tuple[Int, ...]:
@@ -143,9 +101,19 @@ class IndexMap(Drawn):
         return self.recipe.shape
 
     @property
-    def shape(self) -> tuple[Any, ...]:
-        """Logical sizes in elements: ints, or SymPy expressions if they are symbolic."""
-        return self._public(self.recipe.shape)
+    def given(self) -> tuple[AffineExpr, ...]:
+        """The notation's own formula alone, as other maps have theirs."""
+        return (self.reference_form,)
+
+    @property
+    def buffer_size(self) -> Int:
+        """Elements that the buffer spans, as the package's own size."""
+        return self.recipe.size
+
+    @property
+    def size_names(self) -> Sequence[str]:
+        """The names of the recipe's symbolic sizes, sorted."""
+        return self.recipe.names
 
     @property
     def physical_shape(self) -> tuple[Any, ...]:
@@ -177,31 +145,12 @@ class IndexMap(Drawn):
         """The same as ``padding``, as the package's own size: texts and proofs need no SymPy."""
         return self.recipe.size - occupied(self.recipe)
 
-    def _public(self, sizes: Sequence[Int]) -> tuple[Any, ...]:
-        return tuple(public_size(n, self.size_symbols) for n in sizes)
-
-    def assume(self, assumptions: Iterable[Assumption]) -> IndexMap:
-        """Return the index map under more assumptions about its symbolic sizes.
-
-        >>> from morello_layouts import index_map
-        >>> from morello_layouts.core.expr.assumptions import Assumption
-        >>> print(index_map("f32[M,N]{1,0:T(8,128)}").assume([Assumption("N", divisor=128)]))
-        (d0, d1) -> 8*N*(d0//8) + 1024*(d1//128) + 128*(d0%8) + d1%128
-        """
-        assumed = tuple(assumptions)
-        if not assumed:
-            return self
-        affine = self.affine_map.assume(assumed)
-        if affine.assumptions == self.assumptions:
-            return self
-        recipe = self.recipe.map_sizes(partial(apply_assumptions, affine.assumptions))
-        return replace(
-            self,
-            recipe=recipe,
-            reference_form=affine.given[0],
-            assumptions=affine.assumptions,
-            origin=self.origin and self.origin.assume(assumed),
-        )
+    def _with(self, known: tuple[Assumption, ...], assumed: Sequence[Assumption]) -> IndexMap:
+        change = partial(apply_assumptions, known)
+        recipe = self.recipe.map_sizes(change)
+        form = bound_coordinates(map_ints(self.reference_form, change), recipe.shape, known)
+        origin = self.origin and self.origin.assume(assumed)
+        return replace(self, recipe=recipe, reference_form=form, assumptions=known, origin=origin)
 
     def at(self, /, **sizes: int) -> IndexMap:
         """Return the index map with numbers in place of its symbolic sizes.
@@ -234,31 +183,10 @@ class IndexMap(Drawn):
         shape, size, given = self.recipe.shape, self.recipe.size, (self.reference_form,)
         return AffineMap(shape, given, size, self.size_symbols, self.assumptions, self.names)
 
-    @property
-    def form(self) -> AffineExpr:
-        """The simplified formula as an affine expression over ``d0, d1, …``."""
-        return self.affine_map.form
-
-    @property
-    def symbols(self) -> tuple[sympy.Symbol, ...]:
-        """The SymPy symbols of the coordinates, ``d0, d1, …`` if they have no other names."""
-        return self.affine_map.symbols
-
     @cached_property
     def expr(self) -> sympy.Expr:
         """The simplified offset as a SymPy expression of the coordinates."""
-        return self.affine_map.expr
-
-    @property
-    def bounds(self) -> dict[sympy.Symbol, tuple[Any, Any]]:
-        """The smallest and the largest value of each coordinate, for ``simplify`` and ``code``.
-
-        >>> from morello_layouts import index_map, simplify
-        >>> m = index_map("f32[3,5]{1,0:T(2,2)}")
-        >>> m.bounds, simplify(m.reference, m.bounds) == m.expr
-        ({d0: (0, 2), d1: (0, 4)}, True)
-        """
-        return self.affine_map.bounds
+        return self.exprs[0]
 
     def address(self, unit: Unit = "bytes", *, base: Any = 0, bits: int | None = None) -> AffineMap:
         """Return the map from coordinates to addresses, for formulas and code.
@@ -282,23 +210,7 @@ class IndexMap(Drawn):
         >>> print(index_map("s4[8,6]{1,0:E(4)}").address())    # two in a byte
         (d0, d1) -> (3*d0 + d1//2, 4*(d1%2))
         """
-        return address_of(self, unit, base, bits)
-
-    def subs(self, values: Mapping[Any, Any] | None = None, /, **named: Any) -> sympy.Expr:
-        """Return the offset with ints or SymPy expressions in place of some coordinates.
-
-        Args:
-            values: by name or symbol.
-            named: by name.
-
-        Raises:
-            ShapeError: if a name is not that of a coordinate.
-
-        >>> from morello_layouts import index_map
-        >>> index_map("f32[3,5]{1,0:T(2,2)}").subs(d0=2)
-        Mod(d1, 2) + 4*floor(d1/2) + 12
-        """
-        return self.affine_map.subs(values, **named)
+        return places.address_of(self, unit, base, bits)
 
     @cached_property
     def reference(self) -> sympy.Expr:
@@ -313,7 +225,7 @@ class IndexMap(Drawn):
     def decompose(self) -> Decomposition:
         """Split the offset into the contributions of each coordinate, for loops that hoist them."""
         form, names = renamed(self.form, self.names), self.coordinate_names
-        return decompose(form, names, self.size_symbols, self.source, self.assumptions)
+        return modes.decompose(form, names, self.size_symbols, self.source, self.assumptions)
 
     def modes(self, dim: int | str) -> Modes:
         """Return the modes (length and stride) of one dimension, the innermost first.
@@ -324,9 +236,9 @@ class IndexMap(Drawn):
         Raises:
             UnsupportedError: if the strides depend on other coordinates, or are not regular.
         """
-        k, names = require_dim(dim, self.coordinate_names), self.coordinate_names
+        k, names = modes.require_dim(dim, self.coordinate_names), self.coordinate_names
         form = renamed(self.form, self.names)
-        return modes_along(form, names[k], self.recipe.shape[k], self.size_symbols)
+        return modes.modes_along(form, names[k], self.recipe.shape[k], self.size_symbols)
 
     def as_strided(self) -> Strided | None:
         """Return the array as a strided view of its buffer, as PyTorch asks of a reshape.
@@ -345,12 +257,12 @@ class IndexMap(Drawn):
         if 0 in self.recipe.shape:
             return Strided(self.form.const, (Modes(()),) * len(self.shape), self.shape)
         try:
-            modes = tuple(map(self.modes, range(len(self.shape))))
+            runs = tuple(map(self.modes, range(len(self.shape))))
         except UnsupportedError:
-            return None if self.recipe.names else linear(known(self.recipe.shape), self)
+            return None if self.recipe.names else modes.linear(known(self.recipe.shape), self)
         zeros = {f"d{k}": AffineExpr((), 0) for k in range(len(self.shape))}
         first = canonicalize(substitute(self.form, zeros)).const
-        return Strided(self._public((first,))[0], modes, self.shape)
+        return Strided(self._public((first,))[0], runs, self.shape)
 
     @cached_property
     def derivation(self) -> Derivation:
@@ -371,19 +283,18 @@ class IndexMap(Drawn):
         >>> print(tiled.compose(from_sympy({"shape": (24,)}, ("d0//6", "d0%6"))))
         (d0) -> 12*(d0//12) + 4*((d0//2)%3) + 2*((d0//6)%2) + d0%2
         """
-        inner = other.affine_map if isinstance(other, IndexMap) else other
-        if not isinstance(inner, AffineMap):
+        if not isinstance(other, AffineMap | IndexMap):
             raise LayoutError(
-                f"compose: expected a map, got {shown(inner)}",
+                f"compose: expected a map, got {shown(other)}",
                 "a map is composed with an index map or an affine map",
                 'make one with from_sympy({"shape": (24,)}, ("d0//6", "d0%6"))',
             )
-        composed = self.affine_map.compose(inner)  # checks that both fit
-        outer, inner = self.assume(inner.assumptions), inner.assume(self.assumptions)
-        view = gathered(outer.recipe.shape, inner.sizes, inner.given)
-        found: IndexMap = viewed(outer, view, f"{self.source} at {inner}")
+        outer, inner = self.assume(other.assumptions), other.affine_map.assume(self.assumptions)
+        require_fit(outer.sizes, inner)
+        view = views.gathered(outer.recipe.shape, inner.sizes, inner.given)
+        found: IndexMap = views.viewed(outer, view, f"{self.source} at {inner}")
         named = found.named(*without_offset(inner.names)) if inner.names else found
-        return replace(named, size_symbols=composed.size_symbols)
+        return replace(named, size_symbols={**self.size_symbols, **other.size_symbols})
 
     __matmul__ = compose
 
@@ -415,12 +326,12 @@ class IndexMap(Drawn):
         """
         m = self
         for name, argument in operations.items():
-            if name not in OPERATIONS:
-                raise not_a_view(name)
+            if name not in views.OPERATIONS:
+                raise views.not_a_view(name)
             source = f"{m.source} {name} {shown(argument)}"
             is_sized = name in ("index", "reshape", "broadcast", "tiles", "gather")
-            own = argument if is_sized else numbered(argument, m.coordinate_names)
-            m = viewed(m, OPERATIONS[name](m.recipe.shape, own), source)
+            own = argument if is_sized else views.numbered(argument, m.coordinate_names)
+            m = views.viewed(m, views.OPERATIONS[name](m.recipe.shape, own), source)
         return m
 
     def __getitem__(self, index: Any) -> Any:
@@ -431,31 +342,12 @@ class IndexMap(Drawn):
         >>> m[2, 3], m[2:10, ::2].shape
         (259, (8, 128))
         """
-        m = viewed(self, indexed(self.recipe.shape, index), f"{self.source}[{as_text(index)}]")
+        source = f"{self.source}[{views.as_text(index)}]"
+        m = views.viewed(self, views.indexed(self.recipe.shape, index), source)
         return m if m.recipe.shape else m._public((m.form.const,))[0]
 
-    def __call__(self, /, *coordinate: Any, **named: Any) -> Any:
-        """Return the offset of the element at a coordinate, in elements.
-
-        Args:
-            coordinate: one int for each dimension, or integer arrays that broadcast; or SymPy
-                expressions and ints, for a formula of other symbols. A symbol alone has the bounds
-                of its dimension.
-            named: the same by the coordinates' names, in place of all of it.
-
-        Raises:
-            ShapeError: if a coordinate is outside of its dimension.
-
-        >>> from morello_layouts import index_map
-        >>> from sympy import symbols
-        >>> index_map("f32[3,5]{1,0:T(2,2)}")(2, symbols("j", integer=True))
-        Mod(j, 2) + 4*floor(j/2) + 12
-        """
-        coordinate = in_order(coordinate, named, self.coordinate_names)
-        if is_symbolic(coordinate):
-            return self.affine_map(*coordinate)
-        at = self._checked(coordinate)
-        return spread(self.form.evaluate({f"d{k}": x for k, x in enumerate(at)}), at)
+    def _largest(self) -> int:
+        return known((self.recipe.size,))[0]
 
     def physical_coordinates(self, *coordinate: Any) -> tuple[Any, ...]:
         """Return the coordinate along the physical axes, of values as the map itself takes them.
@@ -470,10 +362,10 @@ class IndexMap(Drawn):
         (floor(i/2), floor(j/2), Mod(i, 2), Mod(j, 2))
         """
         if is_symbolic(coordinate):
-            forms, given = forms_of(coordinate, self.recipe.shape, self.names)
-            zero = AffineExpr((), 0)
-            at = physical_coordinates(self.recipe, forms, zero)
-            return exprs_of([zero + x for x in at], {**self.size_symbols, **given})
+            zero, recipe = AffineExpr((), 0), self.recipe
+            return self._of_symbols(
+                coordinate, lambda at: [zero + x for x in physical_coordinates(recipe, at, zero)]
+            )
         checked = self._checked(coordinate)
         return tuple(spread(x, checked) for x in physical_coordinates(self.recipe, checked, 0))
 
@@ -491,7 +383,7 @@ class IndexMap(Drawn):
         >>> index_map("f32[3,5]{1,0:T(2,2)}").place(2, 3)["offset"]
         17
         """
-        return place_of(self.recipe, self._checked(coordinate))
+        return places.place_of(self.recipe, self._checked(coordinate))
 
     def device(self, *coordinate: Any) -> Any:
         """Return the device that holds the element at a coordinate; of several the mesh's first.
@@ -508,11 +400,11 @@ class IndexMap(Drawn):
         >>> m.device(7, 9), m.offset(7, 9), m.device(*symbols("i j", integer=True))
         (5, 9, 2*floor(i/3) + floor(j/8))
         """
-        return self.physical_coordinates(*coordinate)[number_of_axis(self.recipe, "device")]
+        return self.physical_coordinates(*coordinate)[places.number_of_axis(self.recipe, "device")]
 
     def offset(self, *coordinate: Any) -> Any:
         """Return the offset in the buffer of the device, or in the only buffer, as ``device``."""
-        k = number_of_axis(self.recipe, MEMORY)
+        k = places.number_of_axis(self.recipe, places.MEMORY)
         is_plain = not self.recipe.axis_names
         return self(*coordinate) if is_plain else self.physical_coordinates(*coordinate)[k]
 
@@ -529,7 +421,7 @@ class IndexMap(Drawn):
         >>> index_map("f32[3,5]{1,0:T(2,2)}").element(offset=17)
         (2, 3)
         """
-        return self.coordinates(slot_of(self.recipe, place))
+        return self.coordinates(places.slot_of(self.recipe, place))
 
     def coordinates(self, offset: Any) -> Any:
         """Return the coordinate of the element at an offset, or None for padding.
@@ -546,17 +438,63 @@ class IndexMap(Drawn):
         >>> index_map("f32[3]{0:T(2)}").coordinates(np.arange(4))
         (array([ 0,  1,  2, -1]),)
         """
-        return coordinates_of(self.recipe, offset)
-
-    def _checked(self, coordinate: tuple[Any, ...]) -> tuple[Any, ...]:
-        shape, (size,) = known(self.recipe.shape), known((self.recipe.size,))
-        return checked_coordinate(coordinate, shape, size, self.names)
-
-    def __str__(self) -> str:
-        return str(self.affine_map)
+        return places.coordinates_of(self.recipe, offset)
 
     def __repr__(self) -> str:
         return f"<IndexMap {self.source or self.shape}: {self}>"
 
-    def _repr_latex_(self) -> str:
-        return self.affine_map._repr_latex_()
+    def draw(self, **style: Any) -> Any:
+        """Return the ``Picture`` of the layout; arguments as of ``ml.draw``.
+
+        >>> from morello_layouts import index_map
+        >>> index_map("[1, 0]", (6, 8)).draw(colour="offset")
+        <Picture of [1, 0] at 6x8>
+        """
+        return from_front("draw")(self, **style)
+
+    def sliders(self, **ranges: tuple[int, int]) -> Any:
+        """Return a widget for notebooks: formula and picture, and a slider for each symbolic size.
+
+        Args:
+            ranges: the smallest and the largest number of each size; by default 1 and 32.
+
+        Raises:
+            UnsupportedError: without anywidget: ``pip install "morello_layouts[widget]"``.
+            ShapeError: if a range is not that of a symbolic size.
+
+        >>> from morello_layouts import index_map
+        >>> m = index_map("f32[M,N]{1,0:T(2,2)}")
+        >>> m.sliders(K=(1, 8))
+        Traceback (most recent call last):
+        morello_layouts.errors.ShapeError: K=(1, 8): expected the smallest and the largest number \
+of a size
+        the symbolic sizes are M, N
+        give for example M=(1, 32)
+        """
+        return from_front("sliders")(self, ranges)
+
+    def table(self) -> Any:
+        """Return the offset of every element, as an integer array of the layout's shape.
+
+        Raises:
+            UnsupportedError: if sizes are symbolic.
+            ShapeError: if the elements are too many.
+
+        >>> from morello_layouts import index_map
+        >>> index_map("f32[3,5]{1,0:T(2,2)}").table()
+        array([[ 0,  1,  4,  5,  8],
+               [ 2,  3,  6,  7, 10],
+               [12, 13, 16, 17, 20]])
+        """
+        sizes = known(self.recipe.shape)
+        if (elements := prod(sizes)) > TABLE_ELEMENTS:
+            raise ShapeError(
+                f"a table of {elements:,} offsets: expected at most {TABLE_ELEMENTS:,}",
+                "it holds the offset of every element",
+                "call the map with the coordinates that you need, or take a part: m[:8, :128]",
+            )
+        return np.broadcast_to(self(*np.indices(sizes, sparse=True)), sizes).copy()
+
+    def _repr_html_(self) -> str:
+        shown: str = from_front("html_of")(self)
+        return shown

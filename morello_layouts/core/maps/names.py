@@ -141,9 +141,7 @@ def _without_rest(form: AffineExpr) -> AffineExpr:
 
 
 def in_order(coordinate: Sequence[Any], named: Mapping[str, Any], names: Sequence[str]) -> Any:
-    """Return a coordinate given by names in the order of dimensions; one in order as it is."""
-    if not named:
-        return coordinate
+    """Return a coordinate given by names in the order of dimensions."""
     if coordinate or {*named} != {*names}:
         got = [*map(shown, coordinate), *(f"{name}=…" for name in named)]
         raise ShapeError(

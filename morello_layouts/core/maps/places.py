@@ -8,13 +8,14 @@ from itertools import product
 from math import prod
 from typing import Any, Final, Literal, TypeAlias, get_args
 
-from morello_layouts.core.checks import as_index, as_int, as_integers, shown, spread, whole
+from morello_layouts.core.checks import as_index, as_int, as_integers, shown, spread
 from morello_layouts.core.description import amount
 from morello_layouts.core.expr import AffineExpr, canonicalize
-from morello_layouts.core.expr.conversions import number_from_sympy
-from morello_layouts.core.expr.sizes import Int, SizeExpr
+from morello_layouts.core.expr.sizes import Int
+from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.limits import HOLDERS
-from morello_layouts.core.maps.affine_map import AffineMap
+from morello_layouts.core.maps.map import AffineMap
+from morello_layouts.core.maps.view import number_of
 from morello_layouts.core.recipe import (
     Recipe,
     coordinates_at,
@@ -150,16 +151,12 @@ def coordinates_of(recipe: Recipe, offset: Any) -> Any:
 
 
 def _of_array(recipe: Recipe, p: Any) -> tuple[Any, ...]:
-    import numpy as np
-
     at, is_element = elements_at(recipe, p)
     return tuple(np.where(is_element, x, -1) for x in at)
 
 
 def _looked_up(recipe: Recipe, p: Any) -> Any:
     """Return the coordinate of each offset that holds one element."""
-    import numpy as np
-
     first, counts = elements_by_slot(recipe)
     shared = np.extract(counts[p] > 1, p)
     if len(shared):
@@ -191,16 +188,11 @@ def named_forms(recipe: Recipe, offset: AffineExpr) -> tuple[tuple[str, AffineEx
     return tuple(zip(recipe.axis_names, forms, strict=True))
 
 
-AnIndexMap: TypeAlias = Any
-"""An index map, whose module imports this one."""
-
 Unit: TypeAlias = Literal["elements", "bytes", "bits"]
 """What offsets count."""
 
-_WIDEST: Final = 2**16  # bits of an element
 
-
-def bits_of_unit(m: AnIndexMap, unit: Unit, bits: int | None) -> tuple[int, int]:
+def bits_of_unit(m: Any, unit: Unit, bits: int | None) -> tuple[int, int]:
     """Return the bits of an element and of a unit; both are 1 if elements are counted."""
     if unit not in get_args(Unit):
         raise LayoutError(
@@ -217,18 +209,24 @@ def bits_of_unit(m: AnIndexMap, unit: Unit, bits: int | None) -> tuple[int, int]
             'give bits=16, or unit="elements"',
         )
     own: int = 0 if m.element_type is None else m.element_type.bits
-    each = own if bits is None else as_int(bits, "bits", 1, _WIDEST, fix="give bits=16")
+    each = own if bits is None else as_int(bits, "bits", 1, 2**16, fix="give bits=16")
     return each, 8 if unit == "bytes" else 1
 
 
-def address_of(m: AnIndexMap, unit: Unit, base: Any, bits: int | None) -> AffineMap:
+def address_of(m: Any, unit: Unit, base: Any, bits: int | None) -> AffineMap:
     """Return the map from coordinates to addresses; arguments as of :meth:`IndexMap.address`."""
     each, per = bits_of_unit(m, unit, bits)
     offset = memory_form(m)
     whole_units = each % per == 0
     forms = [offset * (each // per)] if whole_units else [offset * each // per, offset * each % per]
     results = {"elements": (), "bits": ("bit",)}.get(unit, ("byte", "bit")[: len(forms)])
-    start = _number(base)
+    start = number_of(base)
+    if start is None:
+        raise LayoutError(
+            f"base: expected an integer, a name or a SymPy expression, got {shown(base)}",
+            "the base is where the buffer begins",
+            'give for example base="base" or base=4096',
+        )
     symbols = {s.name: s for s in getattr(base, "free_symbols", ())}
     size = m.recipe.size * (each // per) if start == 0 and len(forms) == 1 else None
     found: AffineMap = replace(
@@ -241,7 +239,7 @@ def address_of(m: AnIndexMap, unit: Unit, base: Any, bits: int | None) -> Affine
     return found.named(*m.names)
 
 
-def memory_form(m: AnIndexMap) -> AffineExpr:
+def memory_form(m: Any) -> AffineExpr:
     """Return the offset in memory: in that of one device, if the array is on several."""
     plain: AffineExpr = m.reference_form
     if not m.recipe.axis_names:
@@ -253,19 +251,4 @@ def memory_form(m: AnIndexMap) -> AffineExpr:
         f"{m.source or 'the layout'} has no addresses",
         f"its elements lie along {', '.join(m.recipe.axis_names)}, not in memory",
         "ask for their place: m.place(…)",
-    )
-
-
-def _number(base: Any) -> Int:
-    number = whole(base)
-    if number is not None:
-        return number
-    if isinstance(base, str) and base.isidentifier():
-        return SizeExpr.named(base)
-    if getattr(base, "free_symbols", None):
-        return number_from_sympy(base)
-    raise LayoutError(
-        f"base: expected an integer, a name or a SymPy expression, got {shown(base)}",
-        "the base is where the buffer begins",
-        'give for example base="base" or base=4096',
     )

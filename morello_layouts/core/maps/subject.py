@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from morello_layouts.core.expr import AffineExpr, coordinate_variables
 from morello_layouts.core.expr.assumptions import (
@@ -17,11 +17,10 @@ from morello_layouts.core.expr.assumptions import (
 )
 from morello_layouts.core.expr.sizes import Int, SizeExpr
 from morello_layouts.core.fields import frozen
-from morello_layouts.core.layout import Layout, checked_recipe
-from morello_layouts.core.maps.affine_map import AffineMap
+from morello_layouts.core.layout import Layout, Provenance, checked_recipe
 from morello_layouts.core.maps.index_map import IndexMap
+from morello_layouts.core.maps.map import AffineMap
 from morello_layouts.core.maps.names import own_names, without_offset
-from morello_layouts.core.maps.origin import Origin
 from morello_layouts.core.maps.view import seen_through
 from morello_layouts.core.recipe import Pad, linear_index, recipe_of_coordinates, recipe_of_formula
 from morello_layouts.core.recipe.views import reshape_recipe, with_inner_axis
@@ -29,6 +28,8 @@ from morello_layouts.errors import ShapeError, UnsupportedError
 
 if TYPE_CHECKING:
     import sympy
+
+M = TypeVar("M")
 
 
 @frozen(slots=False)
@@ -41,12 +42,23 @@ class Subject:
     4 divides N (d0, d1) -> 24*(d1//4) + 4*d0 + d1%4
     """
 
-    value: Layout | IndexMap  #: the layout; or a map, which counts as it is.
+    value: Layout | IndexMap | AffineMap  #: the layout; or a map, which counts as it is.
     shape: tuple[Int, ...] | None = None  #: the sizes that were given, or lent by another subject.
     known: tuple[Assumption, ...] = ()  #: the facts about sizes that were given.
     #: the same as the user stated them, None for nothing; ``known`` if they are another map's.
     stated: Any = None
     symbols: Mapping[str, sympy.Symbol] = field(default_factory=dict)  #: of names in the shape.
+
+    @property
+    def layout(self) -> Layout | None:
+        """The layout; None if a map was given."""
+        return self.value if isinstance(self.value, Layout) else None
+
+    @cached_property
+    def _own_map(self) -> IndexMap:
+        """The map that was given, with its recipe."""
+        m: Any = self.value
+        return map_of_formula(m) if m.recipe is None else m
 
     @cached_property
     def sizes(self) -> tuple[Int, ...]:
@@ -78,7 +90,7 @@ class Subject:
     @cached_property
     def _own(self) -> tuple[Assumption, ...]:
         value = self.value
-        return value.assumptions if isinstance(value, IndexMap) else value.assumptions(self.sizes)
+        return value.assumptions(self.sizes) if isinstance(value, Layout) else value.assumptions
 
     @cached_property
     def assumptions(self) -> tuple[Assumption, ...]:
@@ -91,12 +103,22 @@ class Subject:
         known = self.assumptions
         return tuple(apply_assumptions(known, apply_divisibility(known, n)) for n in sizes)
 
-    def map(self, also: tuple[Assumption, ...] | None = None) -> IndexMap:
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """All names that a fact may be about: those of sizes, and of pitches and tiles."""
+        value = self.value
+        m = self._built(value, (), ()) if isinstance(value, Layout) else value
+        return frozenset({*names_in(self.sizes), *m.size_names})
+
+    def map(
+        self, also: tuple[Assumption, ...] | None = None, beside: Subject | None = None
+    ) -> IndexMap:
         """Return the index map.
 
         Args:
             also: assumptions that hold instead of those given, such as those met with a second
                 subject's.
+            beside: the second subject; facts may be about its names.
 
         Raises:
             ShapeError: if the shape does not fit the layout, or a fact is about a name that no
@@ -104,15 +126,25 @@ class Subject:
         """
         known, stated = (self.known, self.stated) if also is None else (also, also)
         value = self.value
-        if isinstance(value, IndexMap):
-            m = value.assume(known)
-        else:
+        if isinstance(value, Layout):
             m = self._built(value, known, () if stated is None else (stated,))
-        if self.known and not is_passed_on(self.stated):
-            require_names_of(self.known, {*names_in(self.sizes), *m.recipe.names})
+        else:
+            m = self._own_map.assume(known)
+        stated = self.stated
+        is_passed_on = type(stated) is tuple and all(isinstance(x, Assumption) for x in stated)
+        if self.known and not is_passed_on:  # another map's facts may have other names
+            require_names_of(self.known, self, *([] if beside is None else [beside]))
         if self.shape is not None and self.value.sizes is not None:
             self._require_shape(m)
         return m
+
+    def formula(
+        self, also: tuple[Assumption, ...] | None = None, beside: Subject | None = None
+    ) -> IndexMap | AffineMap:
+        """Return the map of a formula as it is, and of a layout the index map; as :meth:`map`."""
+        if isinstance(self.value, AffineMap):
+            return self.value.assume(self.known if also is None else also)
+        return self.map(also, beside)
 
     def _built(
         self, layout: Layout, known: tuple[Assumption, ...], stated: tuple[Any, ...]
@@ -129,7 +161,7 @@ class Subject:
             assumptions=known,
             size_symbols=self.symbols,
             element_type=layout.element,
-            origin=Origin(layout, given, (*own, *stated)),
+            origin=Provenance(layout, given, (*own, *stated)),
         )
         require_size_names(m.recipe.names)
         names = layout.names(len(sizes))
@@ -149,16 +181,20 @@ class Subject:
 
 def met(one: Subject, other: Subject) -> tuple[IndexMap, IndexMap]:
     """Return the maps of two subjects, each under the assumptions of both."""
+    return _met(Subject.map, one, other)
+
+
+def met_formulas(one: Subject, other: Subject) -> tuple[IndexMap | AffineMap, IndexMap | AffineMap]:
+    """Return the same, and maps of formulas as they are."""
+    return _met(Subject.formula, one, other)
+
+
+def _met(read: Callable[..., M], one: Subject, other: Subject) -> tuple[M, M]:
     if one.assumptions == other.assumptions:
-        first = one.map()
-        return first, first if other is one else other.map()
+        first = read(one, None, other)
+        return first, first if other is one else read(other, None, one)
     both = meet_all((*one.assumptions, *other.assumptions))
-    return one.map(both), other.map(both)
-
-
-def is_passed_on(stated: Any) -> bool:
-    """Return whether facts are another map's, which may have other names."""
-    return isinstance(stated, tuple) and all(isinstance(one, Assumption) for one in stated)
+    return read(one, both, other), read(other, both, one)
 
 
 def shape_text(sizes: Sequence[Int]) -> str:
@@ -183,8 +219,11 @@ def require_size_names(names: Iterable[str]) -> None:
             )
 
 
-def require_names_of(assumptions: Iterable[Assumption], names: Collection[str]) -> None:
-    """Refuse assumptions about names that no size has."""
+def require_names_of(assumptions: Iterable[Assumption], *subjects: Subject) -> None:
+    """Refuse assumptions about names that no size, pitch or tile has."""
+    names: Collection[str] = names_in(n for each in subjects for n in each.sizes)
+    if not {one.name for one in assumptions} <= {*names}:
+        names = {name for each in subjects for name in each.names}
     for one in assumptions:
         if one.name not in names:
             raise ShapeError(

@@ -29,7 +29,7 @@ from morello_layouts.core.expr.conversions import number_from_sympy
 from morello_layouts.core.expr.sizes import Int, SizeExpr, ceil_quotient, is_nonnegative
 from morello_layouts.core.expr.substitution import substitute
 from morello_layouts.core.limits import VIEW_TEXT
-from morello_layouts.core.maps.affine_map import AffineMap
+from morello_layouts.core.maps.map import AffineMap
 from morello_layouts.core.maps.modes import require_dim
 from morello_layouts.core.maps.names import kept_names
 from morello_layouts.core.recipe import (
@@ -47,9 +47,6 @@ from morello_layouts.core.recipe.views import reshape_steps
 from morello_layouts.errors import LayoutError, ShapeError
 
 Shape: TypeAlias = tuple[Int, ...]
-AnIndexMap: TypeAlias = Any
-"""An index map, whose module imports this one."""
-
 Seen: TypeAlias = tuple[Shape, tuple[Step, ...]]
 """The shape of a view, and the steps from it to the array that it looks at."""
 
@@ -129,17 +126,20 @@ def _from_start(at: Int, n: Int) -> Int:
     return at + n if is_nonnegative(-1 - at) else at
 
 
-def _number(given: Any, what: str) -> Int:
-    number = whole(given)
-    if number is not None:
-        return number
+def number_of(given: Any) -> Int | None:
+    """Return an integer, text such as ``8*i + 1``, or SymPy as a number; None for other values."""
     if isinstance(given, str) and len(given) <= VIEW_TEXT:
         with suppress(SyntaxError, _NoNumberError):
             return _polynomial(ast.parse(given.strip(), mode="eval").body)
     if getattr(given, "free_symbols", None):
         return number_from_sympy(given)
-    if isinstance(given, SizeExpr):
-        return given
+    return given if isinstance(given, SizeExpr) else whole(given)
+
+
+def _number(given: Any, what: str) -> Int:
+    number = number_of(given)
+    if number is not None:
+        return number
     raise ShapeError(
         f"{what}: expected an integer, a name or a slice of them, got {shown(given)}",
         "an index has an integer or a slice for each dimension, as NumPy's",
@@ -402,7 +402,7 @@ def not_a_view(name: str) -> LayoutError:
     )
 
 
-def viewed(m: AnIndexMap, view: Seen, source: str) -> AnIndexMap:
+def viewed(m: Any, view: Seen, source: str) -> Any:
     """Return the index map of a view of m's array: its shape, and the steps to m's array."""
     shape, steps = view
     recipe = replace(m.recipe, shape=shape, steps=(*steps, *m.recipe.steps))
@@ -414,7 +414,7 @@ def viewed(m: AnIndexMap, view: Seen, source: str) -> AnIndexMap:
     return part.assume(places) if places else part
 
 
-def seen_through(m: AnIndexMap, recipe: Recipe, steps: tuple[Step, ...], source: str) -> AnIndexMap:
+def seen_through(m: Any, recipe: Recipe, steps: tuple[Step, ...], source: str) -> Any:
     """Return the index map of a recipe whose first steps lead to m's array."""
     zero, at = AffineExpr((), 0), coordinate_variables(recipe.shape)
     outer = physical_coordinates(Recipe(recipe.shape, steps), at, zero)

@@ -8,10 +8,10 @@ says an order of digits, and formulas that are sums of digits, get their steps f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from math import prod
+from math import gcd, lcm, prod
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from morello_layouts.core.expr.sizes import Int
@@ -329,6 +329,98 @@ def fused(digits: Iterable[AxisDigit]) -> Digits:
         else:
             kept.append(digit)
     return row_major(kept)
+
+
+Ranges: TypeAlias = tuple[tuple[int, int], ...]
+"""For each digit of an index, the highest first, its first value and the number of its values."""
+
+
+def ranges_between(units: Sequence[int], low: int, high: int) -> Iterator[Ranges]:
+    """Yield the boxes of digits that the indices from ``low`` on and below ``high`` are, in order.
+
+    Args:
+        units: those of the digits, the largest first; each is a multiple of the next one.
+        low: the first index.
+        high: the end.
+
+    >>> [*ranges_between((8, 1), 6, 17)]
+    [((0, 1), (6, 2)), ((1, 1), (0, 8)), ((2, 1), (0, 1))]
+    """
+    if not units:
+        yield from [()] if low < high else ()
+        return
+    unit, (first, start), (last, end) = units[0], divmod(low, units[0]), divmod(high, units[0])
+    blocks = [(first, 1, start, min(unit, high - first * unit))] if start else []
+    first += len(blocks)
+    blocks += [(first, last - first, 0, unit), (last, int(first <= last), 0, end)]
+    for block, count, *ends in blocks:
+        if count > 0:
+            yield from (((block, count), *inner) for inner in ranges_between(units[1:], *ends))
+
+
+def refined(
+    one: Sequence[int], other: Sequence[int]
+) -> list[tuple[int, list[tuple[int, int]]]] | None:
+    """Return the common digits of two mixed radices, the lowest first.
+
+    Returns:
+        The radix of each, and for both sides the number of the digit that it is a part of with its
+        unit there; None if the digits are not cut at the same places.
+
+    >>> refined((6, 4), (2, 12))
+    [(4, [(1, 1), (1, 1)]), (3, [(0, 1), (1, 4)]), (2, [(0, 3), (0, 1)])]
+    """
+    found, sides = [], [[[k, 1, n] for k, n in enumerate(side) if n != 1] for side in (one, other)]
+    while all(sides):
+        lowest = [side[-1] for side in sides]
+        radix = min(n for _, _, n in lowest)
+        if any(n % radix for _, _, n in lowest):
+            return None
+        found.append((radix, [(k, unit) for k, unit, _ in lowest]))
+        for side in sides:
+            side[-1][1:] = side[-1][1] * radix, side[-1][2] // radix
+            if side[-1][2] == 1:
+                side.pop()
+    return None if any(sides) else found
+
+
+def fused_axes(axes: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Return axes without those of one step, neighbours joined that continue each other.
+
+    An axis is its steps, and how far one goes in each of some buffers; the outermost comes first.
+
+    >>> fused_axes([(3, 40, 20), (4, 5, 5), (5, 1, 1)])
+    [(3, 40, 20), (20, 1, 1)]
+    """
+    found: list[tuple[int, ...]] = []
+    for steps, *strides in axes:
+        if found and found[-1][1:] == tuple(steps * stride for stride in strides):
+            found[-1] = (found[-1][0] * steps, *strides)
+        elif steps != 1:
+            found.append((steps, *strides))
+    return found
+
+
+class Period(NamedTuple):
+    """After how many values a function of integers repeats itself, and by how much it has grown.
+
+    >>> Period(1, 6).floor(4), Period.of_sum([(1, Period(2, 3)), (5, Period(3, 0))])
+    (Period(length=2, growth=3), Period(length=6, growth=9))
+    """
+
+    length: int
+    growth: int
+
+    def floor(self, divisor: int) -> Period:
+        """Return that of the quotient by a divisor, rounded down."""
+        times = divisor // gcd(self.growth, divisor)
+        return Period(self.length * times, self.growth * times // divisor)
+
+    @staticmethod
+    def of_sum(parts: Sequence[tuple[int, Period]]) -> Period:
+        """Return that of a sum of functions times factors."""
+        length = lcm(*(each.length for _, each in parts))
+        return Period(length, sum(c * x.growth * (length // x.length) for c, x in parts))
 
 
 def _pad(axis: Digits, size: Int) -> Iterable[AxisDigit]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import lru_cache, reduce
+from collections.abc import Sequence
+from functools import lru_cache
 from itertools import islice
 from math import prod
-from operator import xor
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
-from morello_layouts.core.expr.affine import AffineExpr, BitXor, Var
 from morello_layouts.core.expr.sizes import Int, is_nonnegative
+from morello_layouts.core.expr.substitution import value_of
 from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.limits import SCATTERED
 from morello_layouts.core.recipe.recipe import Recipe
@@ -205,36 +204,10 @@ def physical_coordinates(
                 at += islice(replicas, len(sizes))
             case Scatter(forms):
                 values = {f"d{k}": x for k, x in enumerate(at)}
-                at = [value_of(form, values, zero) for form in forms]
+                at = [value_of(form, values, lambda n: zero + n) for form in forms]
             case Window():
                 at = step.outer(at)
     return tuple(at)
-
-
-def value_of(form: AffineExpr, values: Mapping[str, T], zero: T) -> T:
-    """Return the value of a form at values of its variables, of any kind of coordinate.
-
-    >>> from morello_layouts.core.expr import variable
-    >>> i = variable("i", 0, 7)
-    >>> value_of(4 * (i % 2) + i // 2 + 1, {"i": 5}, 0)
-    7
-    """
-    total: Any = zero + form.const
-    value: Any
-    for atom, coefficient in form.terms:
-        if isinstance(atom, Var):
-            value = values[atom.name]
-        elif isinstance(atom, BitXor):
-            value = reduce(xor, [value_of(part, values, zero) for part in atom.parts])
-        else:
-            value = value_of(atom.operand, values, zero)
-            if atom.divisor != 1:
-                value = value // atom.divisor
-            if atom.modulus is not None:
-                value = value % atom.modulus
-        total = total + value * coefficient
-    found: T = total
-    return found
 
 
 def linear_index(coordinate: Sequence[T], sizes: Sequence[Int], zero: T) -> T:
@@ -350,6 +323,8 @@ def elements_by_slot(recipe: Recipe) -> tuple[NDArray[np.int64], NDArray[np.int6
     at = np.indices(sizes, sparse=True)
     slots = np.asarray(offset_of(recipe, at[: len(shape)], 0, at[len(shape) :]))
     slots = np.broadcast_to(slots, sizes).reshape(-1)
+    if slots.dtype == object:  # a formula has a name that no size has
+        slots = np.array(known(slots.tolist()))
     first = np.full(size, -1)
     first[slots[::-1]] = np.arange(slots.size)[::-1] // prod(sizes[len(shape) :])
     return first, np.bincount(slots, minlength=size)

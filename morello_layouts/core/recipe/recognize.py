@@ -13,7 +13,7 @@ from itertools import pairwise, zip_longest
 from math import prod
 from typing import Any, NamedTuple, TypeAlias
 
-from morello_layouts.core.expr import AffineExpr, Digit, Var, canonicalize, coordinate_variables
+from morello_layouts.core.expr import AffineExpr, Var, canonicalize, coordinate_variables
 from morello_layouts.core.expr.affine import BitXor, floors_of
 from morello_layouts.core.expr.sizes import Int, SizeExpr, ceil_quotient, evaluated, is_nonnegative
 from morello_layouts.core.expr.substitution import substitute
@@ -88,14 +88,11 @@ def xor_steps(shape: Shape, atom: BitXor) -> Iterator[XorSteps]:
 
 def _part(shape: Shape, form: AffineExpr) -> _Part | None:
     atom = form.as_atom()
-    inner = atom.operand.as_atom() if isinstance(atom, Digit) else atom
-    if not isinstance(inner, Var):
+    if atom is None or not isinstance(atom.whole, Var) or not isinstance(atom.divisor, int):
         return None
-    unit, modulus = (atom.divisor, atom.modulus) if isinstance(atom, Digit) else (1, None)
-    dim = int(inner.name[1:])
-    if not isinstance(unit, int):
-        return None
-    return _Part(dim, unit, ceil_quotient(shape[dim], unit) if modulus is None else modulus)
+    dim, modulus = int(atom.whole.name[1:]), atom.modulus
+    radix = ceil_quotient(shape[dim], atom.divisor) if modulus is None else modulus
+    return _Part(dim, atom.divisor, radix)
 
 
 def _xor_steps(shape: Shape, target: _Part, source: _Part) -> XorSteps | None:
@@ -296,10 +293,9 @@ def _separate(
     dims = {f"d{k}": k for k in range(len(shape))}
     for k, form in enumerate(forms):
         for atom, c in form.terms:
-            inner = atom.operand.as_atom() if isinstance(atom, Digit) else atom
-            if not isinstance(inner, Var):
+            if not isinstance(atom.whole, Var):
                 return None
-            own = floors[dims[inner.name]][k]
+            own = floors[dims[atom.whole.name]][k]
             for s, factor in floors_of(atom, c):
                 own[s] = own.get(s, 0) + factor
     digits = [_digits_along(dim, n, floors[dim], may_share) for dim, n in enumerate(shape)]

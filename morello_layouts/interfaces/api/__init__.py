@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         is_surjective as is_surjective,
         verify as verify,
     )
+    from morello_layouts.interfaces.api.recovering import recover as recover
     from morello_layouts.interfaces.api.shardings import (
         rematerializations as rematerializations,
         reshard as reshard,
@@ -53,6 +54,7 @@ _MODULES = {
     "pictures": "draw",
     "proofs": "agree alignment are_equivalent certificate is_bijective is_bitcast is_injective"
     " is_surjective verify",
+    "recovering": "recover",
     "shardings": "rematerializations reshard",
 }
 

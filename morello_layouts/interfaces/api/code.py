@@ -23,7 +23,7 @@ from morello_layouts.core.expr import (
 from morello_layouts.core.expr.assumptions import meet_all
 from morello_layouts.core.expr.sizes import Int, SizeExpr
 from morello_layouts.core.expr.substitution import substitute
-from morello_layouts.core.layout import Arrays, as_layout
+from morello_layouts.core.layout import Arrays
 from morello_layouts.core.maps import AffineMap, IndexMap, Inverse
 from morello_layouts.core.maps.modes import Decomposition
 from morello_layouts.core.maps.names import renamed
@@ -31,9 +31,7 @@ from morello_layouts.core.maps.places import named_forms
 from morello_layouts.core.recipe import linear_index
 from morello_layouts.errors import LayoutError, ParseError, ShapeError
 from morello_layouts.interfaces.api.formulas import Bounds, form_of
-from morello_layouts.interfaces.api.layouts import LayoutLike, Shape, index_map
-from morello_layouts.notations import strided
-from morello_layouts.notations.functions import is_function
+from morello_layouts.interfaces.api.layouts import LayoutLike, Shape, index_map, recognized
 from morello_layouts.outputs.codegen import Formulas, Target, print_formulas
 from morello_layouts.outputs.kernels.relayout import Relayout
 
@@ -231,9 +229,9 @@ def _of_layout_or_expression(
 ) -> Formulas:
     if isinstance(of, str) and bounds is None:
         return _of_index_map(index_map(_parsed(of), shape))
-    is_layout = isinstance(of, IndexMap | Arrays) or is_function(of) or as_layout(of) is not None
-    if is_layout or strided.of(of) is not None:
-        return _of_index_map(index_map(of, shape))
+    found = None if isinstance(of, str) else recognized(of)
+    if found is not None:
+        return _of_index_map(index_map(found, shape))
     if shape is not None:
         raise LayoutError(
             "a shape was given for an expression",

@@ -271,7 +271,7 @@ def best_swizzle(
         as_int(n, f"size {k} of the shape", 1)
         for k, n in enumerate(as_tuple(shape, "shape", "give (64, 64)"))
     )
-    is_one = isinstance(accesses, str | Access | Layout | IndexMap) or callable(accesses)
+    is_one = isinstance(accesses, str | Access | Layout) or callable(accesses)
     several = (accesses,) if is_one else as_tuple(accesses, "accesses", 'give ["row", "column"]')
     given = tuple(_access(each) for each in several)
     if not given or not sizes:
@@ -352,7 +352,7 @@ def _access(access: AccessLike, vector: int = 1) -> Access:
     """Return an access from its text, a register layout or a function of the lane."""
     if isinstance(access, Access):
         return access
-    if isinstance(access, Layout | IndexMap):
+    if isinstance(access, Layout | IndexMap):  # the map of a register layout
         return Fragment(access)
     if isinstance(access, str):
         return _named(access)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from morello_layouts import notations
 from morello_layouts.core.checks import as_permutation, shown, whole
@@ -20,9 +20,7 @@ from morello_layouts.core.maps import AffineMap, IndexMap
 from morello_layouts.core.maps.names import as_names
 from morello_layouts.core.maps.subject import (
     Subject,
-    map_of_formula,
     met,
-    names_in,
     require_names_of,
     require_size_names,
     reshape_view,
@@ -263,7 +261,7 @@ def index_map(
 
 
 def subject(
-    layout: LayoutLike,
+    layout: MapLike,
     shape: Shape | None = None,
     *,
     assuming: Assuming | None = None,
@@ -277,7 +275,7 @@ def subject(
 
 
 def _subject(
-    value: Layout | IndexMap,
+    value: Layout | IndexMap | AffineMap,
     given: Sizes | None,
     known: tuple[Assumption, ...],
     stated: Assuming | None,
@@ -287,40 +285,48 @@ def _subject(
     return Subject(value, given.sizes, known, stated, given.symbols)
 
 
-def parsed(layout: LayoutLike, notation: str | None = None) -> Arrays | IndexMap:
-    """Return text, arrays and functions as the layout that they have; other values as they are."""
+def recognized(layout: Any, notation: str | None = None) -> Arrays | IndexMap | AffineMap | None:
+    """Return what has the places of elements: of text, arrays and functions the layout they have.
+
+    None for other values, such as an expression.
+    """
     if isinstance(layout, str):
         return notations.parse(layout, notation)
-    if isinstance(layout, Arrays | IndexMap):
+    if isinstance(layout, Arrays | IndexMap | AffineMap):
         return layout
     if is_function(layout):
         return layout_of_function(layout)
-    if isinstance(layout, AffineMap):
-        return map_of_formula(layout)
-    found = strided.of(layout)
-    return cast("Arrays", layout) if found is None else found
+    return strided.of(layout) or as_layout(layout)
 
 
-def arrays_of(value: Arrays | IndexMap) -> Iterable[tuple[tuple[int, ...], Layout | IndexMap]]:
+def parsed(layout: MapLike, notation: str | None = None) -> Arrays | IndexMap | AffineMap:
+    """Return a layout, layouts in tuples, or a map, which text, an array or a function means.
+
+    Raises:
+        ParseError: if a text is not in any notation.
+        UnsupportedError: if a value has no places of elements.
+    """
+    found = recognized(layout, notation)
+    if found is not None:
+        return found
+    raise UnsupportedError(
+        f"expected a layout, got {shown(layout)}",
+        "a layout is text, a parsed layout, a function of coordinates, or a value with "
+        "recipe(shape) and reference(coordinates, shape)",
+        'give for example "[1, 0, 1 p(4)]", and a shape',
+    )
+
+
+def arrays_of(
+    value: Arrays | IndexMap | AffineMap,
+) -> Iterable[tuple[tuple[int, ...], Layout | IndexMap | AffineMap]]:
     """Return the layout of each array with its position in the tuples around it."""
-    if isinstance(value, IndexMap):
-        return [((), value)]
-    if isinstance(value, Arrays):
-        return value.arrays()
-    layout = as_layout(value)
-    if layout is None:
-        raise UnsupportedError(
-            f"expected a layout, got {shown(value)}",
-            "a layout is text, a parsed layout, a function of coordinates, or a value with "
-            "recipe(shape) and reference(coordinates, shape)",
-            'give for example "[1, 0, 1 p(4)]", and a shape',
-        )
-    return [((), layout)]
+    return value.arrays() if isinstance(value, Arrays) else [((), value)]
 
 
-def _one_array(layout: LayoutLike, notation: str | None = None) -> Layout | IndexMap:
+def _one_array(layout: MapLike, notation: str | None = None) -> Layout | IndexMap | AffineMap:
     value = parsed(layout, notation)
-    if isinstance(value, Layout | IndexMap):
+    if isinstance(value, Layout) or not isinstance(value, Arrays):
         return value
     found = list(islice(arrays_of(value), 2))
     if len(found) == 1 and found[0][0] == ():
@@ -333,8 +339,8 @@ def _one_array(layout: LayoutLike, notation: str | None = None) -> Layout | Inde
 
 
 def _two_arrays(
-    a: LayoutLike, b: LayoutLike, notation: str | None = None
-) -> tuple[Layout | IndexMap, Layout | IndexMap]:
+    a: MapLike, b: MapLike, notation: str | None = None
+) -> tuple[Layout | IndexMap | AffineMap, Layout | IndexMap | AffineMap]:
     """Return the arrays of two layouts; text that is given twice is read once."""
     one = _one_array(a, notation)
     is_one = b is a or (isinstance(a, str) and isinstance(b, str) and a == b)
@@ -342,8 +348,8 @@ def _two_arrays(
 
 
 def subjects(
-    a: LayoutLike,
-    b: LayoutLike,
+    a: MapLike,
+    b: MapLike,
     shape: Shape | None = None,
     *,
     assuming: Assuming | None = None,
@@ -389,68 +395,8 @@ def own_subjects(
         return subjects(*layouts, shape, assuming=assuming)  # one shape for both, given or lent
     known, given = assumptions_of(assuming), None if shape is None else sizes_of(shape)
     one, other = (_subject(x, given if x.sizes is None else None, known, known) for x in layouts)
-    require_names_of(known, names_in((*one.sizes, *other.sizes)))
+    require_names_of(known, one, other)
     return one, one if layouts[0] is layouts[1] else other
-
-
-def formula_or_map(
-    layout: MapLike,
-    shape: Shape | None = None,
-    assuming: Assuming | None = None,
-    notation: str | None = None,
-) -> IndexMap | AffineMap:
-    """Return the map of a formula as it is, under assumptions, and of a layout the index map."""
-    if isinstance(layout, AffineMap):
-        return layout.assume(() if assuming is None else assumptions_of(assuming))
-    return index_map(layout, shape, assuming=assuming, notation=notation)
-
-
-def formula_pair(
-    a: MapLike,
-    b: MapLike,
-    shape: Shape | None = None,
-    assuming: Assuming | None = None,
-    notation: str | None = None,
-) -> tuple[IndexMap | AffineMap, IndexMap | AffineMap]:
-    """Return the maps of two layouts or formulas under the assumptions of both.
-
-    A layout without a shape takes that of the formula that it is compared with.
-    """
-    formulas = [x for x in (a, b) if isinstance(x, AffineMap)]
-    if not formulas:
-        return index_maps(a, b, shape, assuming, notation)
-    one, other = (
-        x if isinstance(x, AffineMap) else _lent(x, shape, formulas[0].sizes, assuming, notation)
-        for x in (a, b)
-    )
-    known = () if assuming is None else assumptions_of(assuming)
-    both = [*known, *one.assumptions, *other.assumptions]
-    return one.assume(both), other.assume(both)
-
-
-def _lent(
-    layout: LayoutLike,
-    shape: Shape | None,
-    lent: tuple[Int, ...],
-    assuming: Assuming | None,
-    notation: str | None,
-) -> IndexMap:
-    """Return the map of a layout at a shape, or else at sizes that are lent to it."""
-    one = subject(layout, shape, assuming=assuming, notation=notation)
-    if one.shape is None and one.value.sizes is None:
-        one = replace(one, shape=sizes_of(lent).sizes)
-    return one.map()
-
-
-def needs_shape(layout: LayoutLike) -> bool:
-    """Return whether a layout does not carry the sizes of its array.
-
-    >>> needs_shape("[0, 1]"), needs_shape("f32[3,5]")
-    (True, False)
-    """
-    value = parsed(layout)
-    own = value if isinstance(value, Layout | IndexMap) else as_layout(value)
-    return own is not None and own.sizes is None
 
 
 def relayout(
@@ -484,17 +430,18 @@ def relayout(
     >>> print(relayout("f32[4,6]", "f32[2,3,2,2]", transpose=(0, 2, 1, 3), reshape=(2, 2, 3, 2)))
     p -> 12*(p//12) + 6*((p//2)%2) + 2*((p//4)%3) + p%2
     """
-    source, target = (parsed(x, notation) for x in (source, target))
     if reshape is None and transpose is None:
-        return Relayout(*index_maps(source, target, shape, assuming))
-    one = subject(source, shape, assuming=assuming)
+        return Relayout(*index_maps(source, target, shape, assuming, notation))
+    one = subject(source, shape, assuming=assuming, notation=notation)
     own = one.changed(one.sizes)
     between = own if reshape is None else sizes_of(reshape).sizes
     rank = len(between)
     order = as_permutation(range(rank) if transpose is None else transpose, "transpose", rank)
     lent = tuple(between[axis] for axis in order)
     known = one.assumptions if assuming is None else one.known
-    other = subject(target, lent if needs_shape(target) else None, assuming=known)
+    other = subject(target, assuming=known, notation=notation)
+    if other.value.sizes is None:
+        other = replace(other, shape=lent)
     first, second = met(one, other)
     changed = tuple(apply_divisibility(second.assumptions, n) for n in lent)
     if changed != second.recipe.shape:

@@ -12,11 +12,12 @@ from morello_layouts.core.maps import AffineMap, IndexMap
 from morello_layouts.core.maps.names import as_names
 from morello_layouts.core.maps.subject import names_in
 from morello_layouts.errors import LayoutError
-from morello_layouts.interfaces.api.layouts import MapLike, Shape, formula_or_map, sizes_of
+from morello_layouts.interfaces.api.layouts import MapLike, Shape, sizes_of, subject
+from morello_layouts.outputs.codegen.loops import FIELD
 from morello_layouts.outputs.codegen.printer import fresh_names
-from morello_layouts.outputs.loop_nests import LoopNest, Space
-from morello_layouts.outputs.loop_nests.space import Digits, falling, named, physical
-from morello_layouts.outputs.loop_nests.text import FIELD
+from morello_layouts.outputs.codegen.statements import IterationSpace
+from morello_layouts.outputs.loop_nests import LoopNest
+from morello_layouts.outputs.loop_nests.space import Digits, joined, named
 from morello_layouts.outputs.loop_nests.tree import Edges
 
 
@@ -91,7 +92,7 @@ def loops(
     require_type(body, str, "body", 'give for example "c[{c}] += a[{a}];"')
     require_type(over or {}, Mapping, "over", 'give for example over={"a": ("i", "k")}')
     given = _named(maps)
-    found = {name: formula_or_map(m, shape) for name, m in given.items()}
+    found = {name: subject(m, shape).formula() for name, m in given.items()}
     coordinates = _coordinates(found, names, over)
     if not isinstance(maps, Mapping):
         own = _free_name(found["x"], coordinates["x"])
@@ -99,19 +100,14 @@ def loops(
     tiles = _tiles(tile or {})
     parts = (n for sizes in tiles.values() for n in sizes if not isinstance(n, int))
     more = frozenset(name for n in parts for name in n.names())
-    space = Space.of(found, coordinates, more)
+    space = joined(found, coordinates, more)
     _require_coordinates(tiles, space)
     _require_fields(body, space)
     which = _which(of, space)
-    taken = [*space.size_names, *found]
     if order == "physical":
-        digits = Digits.of(space, falling(space, which)).tiled(tiles).refined().unswizzled(which)
-        digits = digits.named(taken)
-        axes = physical(digits, digits.forms[which])
-    else:
-        digits = Digits.of(space).tiled(tiles).refined().named(taken)
-        axes = named(digits, as_names(order, "order"))
-    return LoopNest(space, digits, axes, edges, body)
+        return LoopNest.physical(space, which, tiles, edges, body)
+    digits = Digits.of(space).tiled(tiles).refined().named(space.taken)
+    return LoopNest(space, digits, named(digits, as_names(order, "order")), edges, body)
 
 
 def _named(maps: MapLike | Mapping[str, MapLike]) -> dict[str, MapLike]:
@@ -153,7 +149,7 @@ def _coordinates(
     return found
 
 
-def _require_fields(body: str, space: Space) -> None:
+def _require_fields(body: str, space: IterationSpace) -> None:
     known = [*(access.name for access in space.accesses), *space.sizes]
     for name in FIELD.findall(body):
         if name not in known and name.split("_")[0] != "mask":
@@ -164,7 +160,7 @@ def _require_fields(body: str, space: Space) -> None:
             )
 
 
-def _which(of: str | None, space: Space) -> int:
+def _which(of: str | None, space: IterationSpace) -> int:
     names = [access.name for access in space.accesses]
     if of is not None and of not in names:
         raise LayoutError(
@@ -175,7 +171,7 @@ def _which(of: str | None, space: Space) -> int:
     return 0 if of is None else names.index(of)
 
 
-def _require_coordinates(names: Iterable[str], space: Space) -> None:
+def _require_coordinates(names: Iterable[str], space: IterationSpace) -> None:
     for name in names:
         if name not in space.sizes:
             raise LayoutError(

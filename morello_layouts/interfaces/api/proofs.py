@@ -15,7 +15,7 @@ from morello_layouts.core.expr.substitution import map_ints, substitute
 from morello_layouts.core.layout import Layout
 from morello_layouts.core.lazy import importing
 from morello_layouts.core.maps import AffineMap, IndexMap
-from morello_layouts.core.maps.subject import Subject, met, shifted
+from morello_layouts.core.maps.subject import Subject, met, met_formulas, shifted
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.interfaces.api.conversions import NOTATIONS, convert
 from morello_layouts.interfaces.api.layouts import (
@@ -24,11 +24,9 @@ from morello_layouts.interfaces.api.layouts import (
     MapLike,
     Shape,
     form_of,
-    formula_or_map,
-    formula_pair,
     index_map,
-    index_maps,
     own_subjects,
+    subject,
     subjects,
 )
 from morello_layouts.notations.registry import name_of
@@ -114,11 +112,8 @@ def is_injective(
     """
     from morello_layouts import proof
 
-    return _asked(
-        proof.is_injective,
-        formula_or_map(layout, shape, assuming, notation),
-        budget,
-    )
+    one = subject(layout, shape, assuming=assuming, notation=notation)
+    return _asked(proof.is_injective, one, budget)
 
 
 def is_surjective(
@@ -140,7 +135,8 @@ def is_surjective(
     """
     from morello_layouts import proof
 
-    return _asked(proof.is_surjective, formula_or_map(layout, shape, assuming, notation), budget)
+    one = subject(layout, shape, assuming=assuming, notation=notation)
+    return _asked(proof.is_surjective, one, budget)
 
 
 def is_bijective(
@@ -160,7 +156,8 @@ def is_bijective(
     """
     from morello_layouts import proof
 
-    return _asked(proof.is_bijective, formula_or_map(layout, shape, assuming, notation), budget)
+    one = subject(layout, shape, assuming=assuming, notation=notation)
+    return _asked(proof.is_bijective, one, budget)
 
 
 def are_equivalent(
@@ -191,8 +188,8 @@ def are_equivalent(
     """
     from morello_layouts import proof
 
-    pair = formula_pair(a, b, shape, assuming, notation)
-    return proof.are_equivalent(*pair, budget=budget)
+    pair = subjects(a, b, shape, assuming=assuming, notation=notation)
+    return proof.are_equivalent(*met_formulas(*pair), budget=budget)
 
 
 def verify(
@@ -218,10 +215,11 @@ def verify(
     return proof.verify(m, budget=budget)
 
 
-def _asked(ask: Callable[..., Proof], m: IndexMap | AffineMap, budget: int | None) -> Proof:
+def _asked(ask: Callable[..., Proof], one: Subject, budget: int | None) -> Proof:
     """Return an answer about a map; beside a view may lie elements of the whole array."""
+    m = one.formula()
     answer: Proof = ask(m, budget=budget)
-    if not (isinstance(m, IndexMap) and m.is_part):
+    if not m.is_part:
         return answer
     return replace(answer, reason=answer.reason.replace("are padding", "are not in the view"))
 
@@ -342,14 +340,12 @@ def certificate(
             f"give one of {', '.join(get_args(Claim))}",
         )
     if other is None:
-        return proofs.certificate_of_map(formula_or_map(layout, shape, assuming), claim)
-    if isinstance(other, AffineMap):
-        first = formula_or_map(layout, shape, assuming)
-        return proofs.certificate_of_equality(first, other.assume(first.assumptions))
-    one, two = index_maps(layout, other, shape, assuming)
+        m = subject(layout, shape, assuming=assuming).formula()
+        return proofs.certificate_of_map(m, claim)
+    pair = subjects(layout, other, shape, assuming=assuming)
     if claim == "bitcast":
-        return proofs.certificate_of_bitcast(one, two, transpose or "row-major")
-    return proofs.certificate_of_equality(one, two)
+        return proofs.certificate_of_bitcast(*met(*pair), transpose or "row-major")
+    return proofs.certificate_of_equality(*met_formulas(*pair))
 
 
 Touched: TypeAlias = Literal["elements", "buffer"]

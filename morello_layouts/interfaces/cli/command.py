@@ -33,7 +33,6 @@ class Option(click.Option):
     """An option that may be written in other ways, which the help does not list."""
 
     def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
-        """Add the other ways, too."""
         shown, taken = self.opts, {each for param in ctx.command.params for each in param.opts}
         others = (f"--{other}" for other, name in ALIASES.items() if f"--{name}" in shown)
         self.opts = [*shown, *(each for each in others if each not in taken)]
@@ -111,7 +110,6 @@ class Command(click.Command):
 
     @property
     def epilog(self) -> str:
-        """The examples, the notes, and the keys of JSON."""
         examples = [f"  {NAME} {self.row.name} {one}" for one in self.row.examples]
         parts = ["\n".join(["\b", "Examples:", *examples]), *self.row.notes]
         found = {title: keys_text(text) for title, text in self.row.json.items()}
@@ -200,19 +198,13 @@ def _choices(module: Any, type_name: str) -> list[str]:
 
 
 class Saved(NamedTuple):
-    """How answers are written to files.
+    """How answers are written to files."""
 
-    Attributes:
-        flags: the option.
-        help: its words.
-        write: writes an answer to a file, given the arguments.
-        instead: whether the answer is then not printed too.
-    """
-
-    flags: tuple[str, ...]
-    help: str
+    flags: tuple[str, ...]  #: the option.
+    help: str  #: its words.
+    #: writes an answer to a file, given the arguments.
     write: Callable[[Any, str, dict[str, Any]], None]
-    instead: bool = True
+    instead: bool = True  #: whether the answer is then not printed too.
 
 
 def _save_picture(answer: Any, file: str, _given: object) -> None:

@@ -29,7 +29,6 @@ class _Commands(click.Group):
 
     @property
     def commands(self) -> dict[str, click.Command]:
-        """All commands, loaded."""
         return {name: _command(name) for name in ROWS}
 
     @commands.setter
@@ -64,7 +63,6 @@ class _Commands(click.Group):
 
 @cache
 def _command(name: str) -> click.Command:
-    """Return a command; what it calls is loaded only now."""
     from morello_layouts.interfaces.cli.command import Command
 
     return Command(ROWS[name])

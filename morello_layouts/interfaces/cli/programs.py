@@ -8,7 +8,7 @@ import re
 import sys
 import threading
 import webbrowser
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -16,12 +16,11 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
 from morello_layouts.errors import LayoutError
-from morello_layouts.interfaces.cli.reading import ArrayText, File, Natural, Positive, Sizes
+from morello_layouts.interfaces.cli.reading import File, Natural, Positive, Sizes
 from morello_layouts.interfaces.cli.results import Answer, Status
 from morello_layouts.interfaces.cli.terminal import print_text, printable
 
 if TYPE_CHECKING:
-    from morello_layouts.interfaces.explanations.defaults import DefaultReport
     from morello_layouts.interfaces.explorer.server import Server
     from morello_layouts.programs.diagnostics import (
         Diagnosis,
@@ -32,22 +31,10 @@ if TYPE_CHECKING:
     )
     from morello_layouts.programs.hlo import HloModule
     from morello_layouts.programs.indexing import InstructionIndexing
+    from morello_layouts.programs.records.files import WeightsFile
     from morello_layouts.programs.tpu_compiler import Advice, Compilation
 
 _LONG: Final = 4_000_000  # bytes of a dump whose reading shows a progress bar
-
-
-def default(text: ArrayText, *, generation: str, alternatives: Natural = 5) -> DefaultReport:
-    """Say which layout the TPU compiler chooses for a parameter of a type and shape.
-
-    Args:
-        text: an array without a layout, such as bf16[8,1,1280,1000].
-        generation: the generation: v2, v3, v4, v5e, v5p, v6e or tpu7x.
-        alternatives: how many other orders, foldings and tiles to show, the smallest first.
-    """
-    from morello_layouts.interfaces.explanations.defaults import default_report
-
-    return default_report(text, generation, alternatives)
 
 
 def check(file: File) -> Answer:
@@ -167,7 +154,6 @@ def _is_folder(file: str) -> bool:
 
 
 def _many(file: str, jobs: int, journal: str | None, dask: str | None) -> FleetReport:
-    """Return the report on many dumps; a terminal shows a bar."""
     from morello_layouts.programs.diagnostics import diagnose_many
 
     with _bar("reading dumps", is_shown=sys.stderr.isatty()) as progress:
@@ -378,3 +364,74 @@ def _checked(server: Server, url: str, question: Any) -> Answer:
     refusal = "\n".join(errors[0][part] for part in ("what", "why", "fix")) if errors else None
     return Answer(facts, f"{url} answers in {milliseconds} ms", refusal=refusal,
                   status=Status.BAD_INPUT if errors else None)  # fmt: skip
+
+
+def record(
+    text: str = "",
+    *,
+    reader: str | None = None,
+    coordinate: Sequence[int] | None = None,
+    tensor: str | None = None,
+    target: str | None = None,
+    formats: bool = False,
+    picture: bool = False,
+) -> Answer:
+    """Say what a record, a packed format or a file of weights holds, bit by bit.
+
+    A record is arrays that share one buffer. Its fields are proved to lie inside and apart, and the
+    bits that none of them uses are counted.
+
+    Args:
+        text: a record, the name of a packed format such as q4_K[B], or a file: .gguf, .safetensors.
+        reader: another record: whether it finds each field where the first one puts it.
+        coordinate: an element of the tensor, to be told which bits of the file hold it.
+        tensor: a tensor of the file.
+        target: print a function that computes the values, in c, cuda, rust or python.
+        formats: list the packed formats and the documents that they were written from.
+        picture: print a picture of the bits of a block, as SVG.
+    """
+    from morello_layouts.programs import records
+
+    if formats:
+        found = records.formats()
+        width = max(map(len, found))
+        lines = [f"{name:<{width}}  {source}" for name, source in found.items()]
+        return Answer({"formats": found}, "\n".join(lines))
+    if not text:
+        raise LayoutError(
+            "a record: expected a text, the name of a format, or a file",
+            "there is nothing to say otherwise",
+            "write mlay record q4_K, or mlay record --formats for the names",
+        )
+    if text.endswith((".gguf", ".safetensors")):
+        return _weights(records.read_weights(text), tensor, coordinate)
+    own = records.record(text)
+    if target is not None:
+        return Answer({"record": own, "code": own.code(target)}, own.code(target))
+    if picture:
+        return Answer({"record": own, "picture": own.svg()}, own.svg())
+    if reader is not None:
+        answer = own.agree(records.record(reader))
+        return Answer({"record": own, "agreement": answer}, str(answer), holds=answer.holds)
+    proof = own.check()
+    source = f"\nsource: {own.source}" if own.source else ""
+    return Answer({"record": own, "proof": proof}, f"{own}\n{proof}{source}", holds=proof.holds)
+
+
+def _weights(file: WeightsFile, tensor: str | None, coordinate: Sequence[int] | None) -> Answer:
+    if tensor is None:
+        return Answer({"file": file}, str(file))
+    one = file[tensor]
+    if coordinate is None:
+        return Answer({"tensor": one, "record": one.record}, f"{one}\n{one.record}")
+    block, k = one.block_of(*coordinate)
+    bits = one.bits_of(*coordinate)
+    lines = [f"{one}", f"element {tuple(coordinate)} is value {k} of block {block}"]
+    for name, runs in bits.items():
+        where = "; ".join(
+            f"bits {bit} to {bit + n - 1} at byte {at // 8}"
+            + (f", bit {at % 8}" if at % 8 or n < 8 else "")
+            for bit, at, n in runs
+        )
+        lines.append(f"  {name}: {where}")
+    return Answer({"tensor": one, "block": block, "value": k, "bits": bits}, "\n".join(lines))

@@ -17,6 +17,7 @@ from morello_layouts.core.fields import frozen
 from morello_layouts.core.layout import Arrays
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.notations import parse, parse_shape
+from morello_layouts.notations.bounds import values_by_name
 from morello_layouts.notations.registry import NAMES, require_notation
 
 File: TypeAlias = str
@@ -24,9 +25,6 @@ File: TypeAlias = str
 
 Log: TypeAlias = str
 """The text of a file."""
-
-ArrayText: TypeAlias = str
-"""A text that - reads from standard input, as those of layouts."""
 
 Sizes: TypeAlias = str
 """The sizes of an array, as text."""
@@ -43,22 +41,14 @@ Order: TypeAlias = Sequence[int]
 
 @frozen(slots=False)
 class Kind:
-    """How the values of an option are written.
+    """How the values of an option are written."""
 
-    Attributes:
-        metavar: an example, or a word, in the help.
-        read: what reads a text.
-        adds_up: whether the texts of several options are one text with commas.
-        is_many: whether each of several options is a value.
-        type: click's type.
-        complete: what the shell offers.
-    """
-
-    metavar: str | None = None
-    read: Callable[[Any], Any] = lambda text: text
-    adds_up: bool = False
-    is_many: bool = False
-    type: Any = None
+    metavar: str | None = None  #: an example, or a word, in the help.
+    read: Callable[[Any], Any] = lambda text: text  #: what reads a text.
+    adds_up: bool = False  #: whether the texts of several options are one text with commas.
+    is_many: bool = False  #: whether each of several options is a value.
+    type: Any = None  #: click's type.
+    #: what the shell offers.
     complete: Callable[[click.Context, click.Parameter, str], list[Any]] | None = None
 
     def value(self, _ctx: click.Context, param: click.Parameter, given: Any) -> Any:
@@ -106,45 +96,19 @@ def coordinate(text: str) -> tuple[int, ...]:
     return tuple(map(int, parts))
 
 
-def by_name(
-    value: str, read: Callable[[str], Any], what: str, why: str, example: str
-) -> Callable[[str], dict[str, Any]]:
-    """Return the reader of names with values, each name once.
-
-    >>> by_name("[0-9]+", int, "a name and a number", "…", "M=16")("M=16, N = 8")
-    {'M': 16, 'N': 8}
-    """
-    pattern = re.compile(rf"\s*([A-Za-z_]\w*)\s*=\s*({value})\s*", re.ASCII)
-
-    def reader(text: str) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for part in text.split(","):
-            pair = pattern.fullmatch(part)
-            if pair is None:
-                got = f"expected {what}, got {part.strip()[:40]!r}"
-                raise ShapeError(got, why, f"write for example {example}")
-            if pair[1] in found:
-                what_else = f"{pair[1]} has two values: {found[pair[1]]} and {pair[2]}"
-                raise ShapeError(what_else, "each name has one value", "leave one of them out")
-            found[pair[1]] = read(pair[2])
-        return found
-
-    return reader
-
-
-sizes_at: Final = by_name(
+sizes_at: Final = values_by_name(
     "[0-9]{1,19}", int, "name=number", "each symbolic size gets a number", "M=16,N=8"
 )
-mesh: Final = by_name(
+mesh: Final = values_by_name(
     "[1-9][0-9]{0,18}", int, "an axis and its size",
     "a mesh has named axes, each with a number of devices", "data=2,model=4",
 )  # fmt: skip
-tiles: Final = by_name(
+tiles: Final = values_by_name(
     "[1-9][0-9]{0,17}(?:/[1-9][0-9]{0,17}){0,9}",
     lambda sizes: tuple(map(int, sizes.split("/"))), "a coordinate and the size of a tile",
     "a size is a number from 1; smaller tiles within follow after a slash", "i=64,j=128/8",
 )  # fmt: skip
-indices: Final = by_name(
+indices: Final = values_by_name(
     "[^=,]{1,40}?", str, "pairs of names and values",
     "a pair is a name, = and a value; commas are between pairs", "i0=blockIdx.x",
 )  # fmt: skip
@@ -190,7 +154,6 @@ def keep_notation(ctx: click.Context, _param: click.Parameter, value: str | None
 
 
 def notations(_ctx: click.Context, _param: click.Parameter, beginning: str) -> list[str]:
-    """Return the names of notations that begin so."""
     return [name for name in NAMES if name.startswith(beginning)]
 
 
@@ -201,6 +164,7 @@ _COORDINATE: Final = Kind("6,5", coordinate)
 
 KINDS: Final = {
     # By the name of a parameter.
+    "alternatives": Kind(type=click.IntRange(0)),
     "assuming": Kind('"M % 8 == 0"', adds_up=True),
     "bounds": Kind("i=0..31,j=0..31", adds_up=True),
     "generation": Kind("v5e", complete=_generations),

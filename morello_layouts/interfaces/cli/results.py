@@ -91,20 +91,13 @@ def status_of(verdicts: Iterable[bool | None]) -> Status:
 
 
 class Answer(NamedTuple):
-    """An answer of which several functions have a part.
+    """An answer of which several functions have a part."""
 
-    Attributes:
-        facts: what JSON has.
-        text: what is printed: a text, or lines for a medium.
-        holds: whether it is proved, found or true; None if undecided.
-        refusal: why there is no answer, which is printed in its place.
-        status: the exit status, if it does not follow from ``holds``.
-        saves: what writes it to a file in a format of its own.
-    """
-
-    facts: Mapping[str, Any]
+    facts: Mapping[str, Any]  #: what JSON has.
+    #: what is printed: a text, or lines for a medium.
     text: str | Callable[[Medium], Iterable[Text]]
-    holds: bool | None = True
-    refusal: str | None = None
-    status: Status | None = None
+    holds: bool | None = True  #: whether it is proved, found or true; None if undecided.
+    refusal: str | None = None  #: why there is no answer, which is printed in its place.
+    status: Status | None = None  #: the exit status, if it does not follow from ``holds``.
+    #: what writes it to a file in a format of its own.
     saves: Callable[[str], object] | None = None

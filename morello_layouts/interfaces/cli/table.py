@@ -15,34 +15,24 @@ NAME: Final = "morello-layouts"
 
 
 class Row(NamedTuple):
-    """A function on the command line.
+    """A function on the command line."""
 
-    Attributes:
-        name: the command.
-        does: what it does, in the general help.
-        python: the public functions that answer. Their docstrings explain the parameters, and the
-            first has the parameters that ``**more`` stands for.
-        examples: the arguments of one example each.
-        function: what is called, as ``module:name`` in this package; by default the first of the
-            public functions.
-        verdicts: the attributes of the answer that decide the exit status.
-        saves: what writes the answer to a file, a key of ``SAVES``.
-        then: what makes of the answer, and of the file it is written to, what is printed.
-        json: the keys of answers, by the words after "JSON": ``key``, ``key=module:Type``, or
-            ``*module:Type`` for the keys of a type; by default those of the function's own type.
-        notes: more paragraphs of the help.
-    """
-
-    name: str
-    does: str
+    name: str  #: the command.
+    does: str  #: what it does, in the general help.
+    #: the public functions that answer. Their docstrings explain the parameters, and the first has
+    #: the parameters that ``**more`` stands for.
     python: str
-    examples: tuple[str, ...]
+    examples: tuple[str, ...]  #: the arguments of one example each.
+    #: what is called, as ``module:name`` in this package; by default the first of the public
+    #: functions.
     function: str = ""
-    verdicts: tuple[str, ...] = ()
-    saves: str = ""
-    then: str = ""
+    verdicts: tuple[str, ...] = ()  #: the attributes of the answer that decide the exit status.
+    saves: str = ""  #: what writes the answer to a file, a key of ``SAVES``.
+    then: str = ""  #: what makes of the answer, and of the file it is written to, what is printed.
+    #: the keys of answers, by the words after "JSON": ``key``, ``key=module:Type``, or
+    #: ``*module:Type`` for the keys of a type; by default those of the function's own type.
     json: Mapping[str, str] = {}
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  #: more paragraphs of the help.
 
 
 PROVED: Final = "Exit status: 0 proved, 1 disproved, 2 bad input, 3 undecided."
@@ -82,12 +72,29 @@ GROUPS: Final = {
             json={"": "text, *interfaces.api.conversions:Conversion",
                   " of all notations": "text, conversions=interfaces.api.conversions:Conversion"},
             notes=("Exit status: 0 converted, 1 none exists, 2 bad input, 3 none was found.",)),
+        Row("record", "Say what a packed format or a file of weights holds, bit by bit.",
+            "record, read_weights", (
+            '"q4_K[B]"',
+            "q4_0 --language c -o decode.c",
+            "q4_K --picture -o q4_K.svg",
+            'mxfp4 --reader "r: 17 bytes { e: u8 at byte 0; qs: u4[32] at byte 1 }"',
+            "model.gguf --tensor blk.0.attn_q.weight --coordinate 3,700",
+            "--formats",
+        ), "programs:record", ("holds",), "output", json={
+            "": "record=programs.records:Record, proof=programs.records.judge:RecordProof",
+            " with --reader": "record, agreement=programs.records.judge:RecordAgreement",
+            " with --language": "record, code",
+            " with --picture": "record, picture",
+            " of a file": "file=programs.records.files:WeightsFile",
+            " with --tensor": "tensor=programs.records.files:Tensor, record, block, value, bits",
+            " with --formats": "formats"},
+            notes=("Exit status: 1 if fields overlap, leave the block, or are read elsewhere.",)),
         Row("default", "Name the layout that the TPU compiler chooses.",
             "tpu.default_layout, tpu.suggest", (
             '"bf16[8,1,1280,1000]" --tpu v5e',
             '"s32[8388608,8,4]" --tpu v5e --alternatives 3',
             '"f32[16,3,128]" --tpu tpu7x --json',
-        ), "programs:default"),
+        ), "interfaces.explanations.defaults:default_report"),
     ),
     "Proofs": (
         Row("prove", "Prove that a layout is bijective.",

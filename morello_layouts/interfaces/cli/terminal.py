@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
-from morello_layouts.errors import LayoutError
 from morello_layouts.interfaces.cli.results import Answer
 
 if TYPE_CHECKING:
@@ -76,7 +75,6 @@ def text_width(screen: Console) -> int:
 
 
 def print_text(text: str) -> None:
-    """Print to standard output."""
     print(printable(text, sys.stdout))  # noqa: T201
 
 
@@ -88,7 +86,6 @@ def print_json(value: Any) -> None:
 
 
 def print_error(text: str) -> None:
-    """Print an error's text to standard error."""
     print(printable(text, sys.stderr), file=sys.stderr)  # noqa: T201
 
 
@@ -123,14 +120,11 @@ def print_answer(answer: Any, *, as_json: bool) -> None:
 
 
 def write(path: str, text: str) -> None:
-    """Write a file, and say so on standard error."""
-    try:
-        Path(path).write_text(text, encoding="utf-8", errors="backslashreplace")
-        say_written(path)
-    except (OSError, ValueError) as error:
-        raise LayoutError(
-            f"{path} could not be written", str(error), "write it to another place"
-        ) from None
+    from morello_layouts.core.files import written
+
+    with written(path) as beside:
+        beside.write_text(text, encoding="utf-8", errors="backslashreplace")
+    say_written(path)
 
 
 def say_written(path: str) -> None:

@@ -24,7 +24,6 @@ def _frozen(value: Any) -> Any:
 
 
 def _exercise(fields: dict[str, Any]) -> Exercise:
-    """Return an exercise of the table, whose judge is named."""
     named = {key: getattr(judges, fields[key]) for key in ("judge", "check") if key in fields}
     return Exercise(**{key: _frozen(value) for key, value in fields.items()} | named)
 
@@ -36,7 +35,6 @@ __all__ = ["Exercise", "Feedback", *_EXERCISES]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Exercise:
-    """Return the exercise of a name."""
     try:
         return _EXERCISES[name]
     except KeyError:

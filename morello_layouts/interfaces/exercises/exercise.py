@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from morello_layouts.core.expr.affine import divisions
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.limits import EXERCISE_TEXT
-from morello_layouts.core.maps import AffineMap, IndexMap
+from morello_layouts.core.maps import AffineMap, IndexMap, Map
 from morello_layouts.errors import LayoutError, ParseError, ShapeError
 from morello_layouts.interfaces.api import are_equivalent, from_sympy, index_map
-from morello_layouts.interfaces.api.layouts import Shape, needs_shape
+from morello_layouts.interfaces.api.layouts import Shape, subject
 from morello_layouts.notations import parse, parse_expression
 
 if TYPE_CHECKING:
@@ -58,7 +58,8 @@ class AnswerReader:
         return self._layout(text) if _is_layout(text) else self._formula(text)
 
     def _layout(self, layout: Any) -> IndexMap:
-        given = index_map(layout, self.shape if needs_shape(layout) else None)
+        value = subject(layout).value
+        given = index_map(value, self.shape if value.sizes is None else None)
         self._require_same_array(given)
         return given
 
@@ -121,7 +122,7 @@ class AnswerReader:
 
 
 def _is_function(answer: Any) -> bool:
-    return callable(answer) and not isinstance(answer, type) and not isinstance(answer, IndexMap)
+    return callable(answer) and not isinstance(answer, type | Map)
 
 
 def _is_formula(answer: Any) -> bool:
@@ -231,7 +232,7 @@ class Exercise:
         if None not in slots and slots[0] != slots[1]:
             comment = f"{same}, but the buffer has {slots[1]} slots instead of {slots[0]}"
             return Feedback(False, comment, slots[1])
-        forms = given.given if isinstance(given, AffineMap) else (given.form,)
+        forms = given.given if given.recipe is None else given.forms
         found = sum(map(divisions, forms))
         if self.most is None or found <= self.most:
             return Feedback(True, same)
@@ -281,4 +282,5 @@ def number_of(answer: Any) -> int:
 
 def _slots(given: IndexMap | AffineMap) -> int | None:
     """Return the slots of a layout's buffer; None for a formula, and for symbolic sizes."""
-    return given.size if isinstance(given, IndexMap) and isinstance(given.size, int) else None
+    n = None if given.recipe is None else given.buffer_size
+    return n if isinstance(n, int) else None

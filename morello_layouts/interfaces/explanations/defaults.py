@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from morello_layouts.core.description import amount
 from morello_layouts.core.fields import frozen
@@ -82,30 +82,34 @@ class DefaultReport:
         yield from section_lines("Other layouts, the smallest first", rows, medium)
 
 
-def default_report(text: str, generation: str, limit: int = 5) -> DefaultReport:
-    """Return what the TPU compiler chooses for a type and sizes without a layout.
+ArrayText: TypeAlias = str
+"""The text of an array without a layout."""
+
+
+def default_report(text: ArrayText, *, generation: str, alternatives: int = 5) -> DefaultReport:
+    """Say which layout the TPU compiler chooses for a parameter of a type and shape.
 
     Args:
-        text: the array, such as ``bf16[8,128]``.
-        generation: one of ``ml.tpu.GENERATIONS``.
-        limit: how many other layouts there are at most.
+        text: an array without a layout, such as ``bf16[8,1,1280,1000]``.
+        generation: the generation: v2, v3, v4, v5e, v5p, v6e or tpu7x.
+        alternatives: how many other orders, foldings and tiles to show, the smallest first.
 
     Raises:
         LayoutError: if the text is not one array without a layout.
         UnsupportedError: if a size is dynamic or a name.
 
-    >>> default_report("f32[3,5]", "v5e").cost.reserved_bytes
+    >>> default_report("f32[3,5]", generation="v5e").cost.reserved_bytes
     2048
     """
     array = _bare_array(text)
     cost = waste(default_layout(array.element_type, array.shape, generation))
     found: Sequence[Suggestion] = ()
-    if limit and cost.shape.byte_size:
+    if alternatives and cost.shape.byte_size:
         try:
-            found = suggest(array.element_type, array.shape, generation, limit=limit + 1)
+            found = suggest(array.element_type, array.shape, generation, limit=alternatives + 1)
         except UnsupportedError:  # too many dimensions to try them all
             found = ()
-    others = [Alternative(each) for each in found if each.changes][:limit]
+    others = [Alternative(each) for each in found if each.changes][:alternatives]
     return DefaultReport(str(array).partition("{")[0], generation, cost, tuple(others))
 
 

@@ -12,12 +12,12 @@ from morello_layouts.core.fields import frozen
 from morello_layouts.core.layout import Layout
 from morello_layouts.core.limits import EXPLANATION_WIDTH
 from morello_layouts.core.maps import IndexMap
-from morello_layouts.core.maps.names import renamed
+from morello_layouts.core.maps.names import as_names, renamed
+from morello_layouts.core.maps.subject import Subject
 from morello_layouts.core.plain import Displayed
 from morello_layouts.core.recipe import known
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.interfaces import api
-from morello_layouts.interfaces.api.layouts import Assuming, Shape, needs_shape
 from morello_layouts.machines.tpu_layouts.facts import TpuFacts, tpu_facts
 from morello_layouts.notations.registry import describe
 from morello_layouts.notations.xla import XlaShape
@@ -111,22 +111,22 @@ class ArrayReport(Displayed):
 
 
 def report_of(
-    layout: Layout | IndexMap,
-    shape: Shape | None = None,
-    assuming: Assuming | None = None,
+    one: Subject,
     *,
     derivation: bool = False,
     prove: bool = True,
     names: Sequence[str] | str | None = None,
 ) -> ArrayReport:
     """Return the report on one array; arguments as of ``explain``, which also proves."""
-    words = _words_of(layout, shape)
-    if shape is None and needs_shape(layout):
+    layout = one.layout
+    words = _words_of(one)
+    if one.shape is None and one.value.sizes is None:
         return ArrayReport((), words, notes=(_NO_SHAPE,))
     try:
-        m = api.index_map(layout, shape, assuming=assuming, names=names)
+        m = one.map()
+        m = m if names is None else m.named(*as_names(names))
     except UnsupportedError as error:
-        notes = () if isinstance(layout, IndexMap) else _notes(layout)
+        notes = () if layout is None else _notes(layout)
         no_formula = f"no formula: {error.what}; {error.why}"
         return ArrayReport((), words, tpu=_on_tpu(layout, words), notes=(no_formula, *notes))
     words = words.with_symbols(m.coordinate_names)
@@ -142,22 +142,27 @@ def report_of(
         proofs_of(m) if prove else None,
         tpu,
         m.warnings,
-        _document_steps(layout, m) if derivation and isinstance(layout, Layout) else (),
+        () if layout is None or not derivation else _document_steps(layout, m),
     )
 
 
-def _words_of(layout: Layout | IndexMap, shape: Shape | None) -> Description:
+def _words_of(one: Subject) -> Description:
     """Return a layout in words, which are about sizes that are numbers; formulas about any."""
-    if isinstance(layout, IndexMap):
-        return _description_of(layout)
-    numbers = tuple(n for n in shape or () if isinstance(n, int))
-    has_numbers = shape is not None and len(numbers) == len(shape)
+    layout = one.layout
+    if layout is None:  # a map has a recipe, but no text to explain
+        m = one.map(())
+        sizes = [n if isinstance(n, int) else str(n) for n in m.sizes]
+        return Description(
+            m.source, "index map", str(m.recipe), dimensions(sizes, names=m.names), ()
+        )
+    numbers = tuple(n for n in one.shape or () if isinstance(n, int))
+    has_numbers = one.shape is not None and len(numbers) == len(one.shape)
     words = describe(layout, numbers if has_numbers else None)
     element = layout.element
     return replace(words, word=word_of(words, None if element is None else element.bits))
 
 
-def _on_tpu(layout: Layout | IndexMap, words: Description) -> TpuFacts | None:
+def _on_tpu(layout: Layout | None, words: Description) -> TpuFacts | None:
     return tpu_facts(layout, words.names) if isinstance(layout, XlaShape) else None
 
 
@@ -172,12 +177,6 @@ def proofs_of(m: IndexMap) -> Proofs:
     return Proofs(api.is_bijective(m), api.is_injective(m), api.verify(m))
 
 
-def _description_of(m: IndexMap) -> Description:
-    """Return an index map in words: it has a recipe, but no text to explain."""
-    sizes = [n if isinstance(n, int) else str(n) for n in m.recipe.shape]
-    return Description(m.source, "index map", str(m.recipe), dimensions(sizes, names=m.names), ())
-
-
 def _notes(layout: Layout) -> tuple[str, ...]:
     """Return facts about an array without an index map."""
     try:
@@ -189,7 +188,7 @@ def _notes(layout: Layout) -> tuple[str, ...]:
     return (*layout.notes(sizes), *reserved)
 
 
-def sizes_of(layout: Layout | IndexMap, m: IndexMap) -> BufferSizes | None:
+def sizes_of(layout: Layout | None, m: IndexMap) -> BufferSizes | None:
     """Return the elements of an index map and, if its element type is known, the bytes.
 
     None if sizes are symbolic, or if elements share slots and are too many to be counted.
@@ -208,6 +207,6 @@ def sizes_of(layout: Layout | IndexMap, m: IndexMap) -> BufferSizes | None:
         return BufferSizes(count, size, shared_elements=count - held)
     bits = m.element_type.bits
     data, spanned = (-(-n * bits // 8) for n in (held, size))
-    counts = None if isinstance(layout, IndexMap) else layout.byte_counts(m.shape)
+    counts = None if layout is None else layout.byte_counts(m.shape)
     data, reserved = counts if counts and held == count else (data, spanned)
     return BufferSizes(count, size, bits, data, spanned, reserved, count - held)

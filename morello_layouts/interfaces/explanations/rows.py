@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, cast
 from morello_layouts.core.description import BufferSizes, Description, amount, count
 from morello_layouts.core.expr.sizes import Int
 from morello_layouts.core.fields import frozen
-from morello_layouts.core.layout import Layout
+from morello_layouts.core.layout import Arrays, Layout
 from morello_layouts.core.lazy import importing
 from morello_layouts.core.limits import EXPLAINED_IN_HTML, EXPLANATION_WIDTH
 from morello_layouts.core.maps import IndexMap
@@ -25,8 +25,8 @@ from morello_layouts.interfaces.api.layouts import (
     LayoutLike,
     Shape,
     arrays_of,
-    needs_shape,
     parsed,
+    subject,
 )
 from morello_layouts.interfaces.explanations.instruction import (
     InstructionFacts,
@@ -468,9 +468,7 @@ def explain(
     instruction = instruction_in(layout) if notation is None else None
     given = layout if instruction is None else instruction.shape
     value = parsed(cast("LayoutLike", given), notation)
-    arrays = arrays_of(value)
-    carries_sizes = isinstance(value, IndexMap) or not needs_shape(value)
-    if not isinstance(value, Layout) and carries_sizes and shape is not None:
+    if not isinstance(value, Layout) and shape is not None:
         raise LayoutError(
             "a shape was given for text that carries its own",
             f"{value} holds the sizes of each array",
@@ -481,10 +479,11 @@ def explain(
 
     seen: dict[str, ArrayReport] = {}
     reports = []
-    for path, one in arrays:
+    for path, one in arrays_of(value):
         text = str(one)
         if text not in seen:
-            seen[text] = report_of(one, shape, assuming, derivation=derivation, names=names)
+            about = subject(one, shape, assuming=assuming)
+            seen[text] = report_of(about, derivation=derivation, names=names)
         reports.append(replace(seen[text], path=path))
-    text = value.source if isinstance(value, IndexMap) else str(value)
+    text = str(value) if isinstance(value, Arrays) else reports[0].description.source
     return Explanation(text, instruction, tuple(reports))

@@ -63,7 +63,6 @@ class LayoutComparison:
 
     @property
     def is_formula(self) -> bool:
-        """Whether the layout is compared with a formula."""
         return len(self.maps) == 1
 
     @property
@@ -230,7 +229,6 @@ def _noting(errors: list[dict[str, Any]], field: str) -> Iterator[None]:
 
 
 def _description(subject: Subject, question: Question) -> dict[str, Any]:
-    """Return the parts of the answer that need no index map."""
     report = subject.report
     words = report.description
     lacks_sizes = subject.shape is None and not subject.carries_sizes
@@ -340,7 +338,6 @@ def usual_colour(colours: Sequence[str]) -> str:
 
 
 def colours_of(m: IndexMap, bits: int | None) -> list[str]:
-    """Return what a colour may stand for."""
     sizes = zip(m.recipe.axis_names, m.recipe.physical_shape, strict=False)
     axes = [name for name, n in sizes if n != 1 and name not in COLOURS]
     left_out = {"tile"} if m.recipe.axis_names or not levels_of(m.recipe) else set()

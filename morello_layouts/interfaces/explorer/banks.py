@@ -65,7 +65,6 @@ def _rows(found: BankConflicts) -> list[Row]:
 
 
 def _by_remainder(found: BankFormula) -> str:
-    """Return the ways of the first remainders."""
     shown = [f"{k}: {ways}" for k, ways in enumerate(found.ways[:16])]
     return ", ".join(shown if len(found.ways) <= 16 else [*shown, "…"])
 

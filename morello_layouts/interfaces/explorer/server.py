@@ -21,21 +21,18 @@ from morello_layouts.interfaces.explorer.worker import Worker
 
 HOST: Final = "127.0.0.1"
 
+_OWN, _PICTURE = "morello_layouts.interfaces.explorer", "morello_layouts.outputs.picture"
 FILES: Final = {
-    "index.html": ("morello_layouts.interfaces.explorer", "static/index.html", "text/html"),
-    "explorer.css": ("morello_layouts.interfaces.explorer", "static/explorer.css", "text/css"),
-    "explorer.js": ("morello_layouts.interfaces.explorer", "static/explorer.js", "text/javascript"),
-    "engine.js": ("morello_layouts.interfaces.explorer", "static/engine.js", "text/javascript"),
-    "show.js": ("morello_layouts.interfaces.explorer", "static/show.js", "text/javascript"),
-    "math.js": ("morello_layouts.interfaces.explorer", "static/math.js", "text/javascript"),
-    "presets.json": (
-        "morello_layouts.interfaces.explorer",
-        "static/presets.json",
-        "application/json",
-    ),
-    "icon.svg": ("morello_layouts.interfaces.explorer", "static/icon.svg", "image/svg+xml"),
-    "picture.css": ("morello_layouts.outputs.picture", "page.css", "text/css"),
-    "picture.js": ("morello_layouts.outputs.picture", "page.js", "text/javascript"),
+    "index.html": (_OWN, "static/index.html", "text/html"),
+    "explorer.css": (_OWN, "static/explorer.css", "text/css"),
+    "explorer.js": (_OWN, "static/explorer.js", "text/javascript"),
+    "engine.js": (_OWN, "static/engine.js", "text/javascript"),
+    "show.js": (_OWN, "static/show.js", "text/javascript"),
+    "math.js": (_OWN, "static/math.js", "text/javascript"),
+    "presets.json": (_OWN, "static/presets.json", "application/json"),
+    "icon.svg": (_OWN, "static/icon.svg", "image/svg+xml"),
+    "picture.css": (_PICTURE, "page.css", "text/css"),
+    "picture.js": (_PICTURE, "page.js", "text/javascript"),
 }
 """The page's files by their names in its address: package, path, type."""
 
@@ -79,7 +76,6 @@ class Application:
         self._files["/"] = self._files.pop("/index.html")
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-        """Answer one request."""
         status, kind, body = self._response(environ)
         headers = [
             ("Content-Type", f"{kind}; charset=utf-8"),
@@ -156,9 +152,13 @@ class Server:
     Args:
         port: 0 for any free port.
         worker: answers the questions; a new one by default.
+        idle: seconds of silence, and of a request from its first byte to its last, after which a
+            connection is closed.
     """
 
-    def __init__(self, port: int = 0, worker: Worker | None = None) -> None:
+    def __init__(
+        self, port: int = 0, worker: Worker | None = None, idle: int = limits.EXPLORER_IDLE
+    ) -> None:
         import waitress
 
         listening = _listening(port)
@@ -171,7 +171,7 @@ class Server:
             sockets=[listening],
             threads=limits.EXPLORER_THREADS,
             connection_limit=limits.EXPLORER_CONNECTIONS,
-            channel_timeout=limits.EXPLORER_IDLE,
+            channel_timeout=idle,
             channel_request_lookahead=1,  # by which it notices that a browser asks no longer
             cleanup_interval=1,
             max_request_header_size=limits.EXPLORER_HEADER,
@@ -179,6 +179,7 @@ class Server:
             ident=None,
             asyncore_use_poll=hasattr(select, "poll"),
         )
+        self._server.channel_class = _channel_class()
         self._thread: threading.Thread | None = None
 
     def run(self) -> None:
@@ -187,7 +188,6 @@ class Server:
             self._server.run()
 
     def start(self) -> Server:
-        """Serve in another thread."""
         self._thread = threading.Thread(target=self.run, daemon=True)
         self._thread.start()
         return self
@@ -215,6 +215,23 @@ class Server:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _channel_class() -> Any:
+    """Return waitress's connection, but a request that comes byte by byte counts as silence."""
+    from waitress.channel import HTTPChannel
+
+    class Channel(HTTPChannel):  # type: ignore[misc]
+        since: float = 0  # when the first byte came after the last whole request
+        last_activity: float
+
+        def received(self, data: bytes) -> Any:
+            found = super().received(data)
+            self.since = 0 if self.requests else self.since or self.last_activity
+            self.last_activity = self.since or self.last_activity
+            return found
+
+    return Channel
 
 
 def _listening(port: int) -> socket.socket:

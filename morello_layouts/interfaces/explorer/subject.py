@@ -18,12 +18,11 @@ from morello_layouts.core.limits import EXPLORER_ARRAYS, EXPLORER_TEXT
 from morello_layouts.core.maps import AffineMap, IndexMap
 from morello_layouts.errors import LayoutError, ParseError, ShapeError
 from morello_layouts.interfaces import api
-from morello_layouts.interfaces.api.layouts import Shape, assumptions_of, needs_shape
+from morello_layouts.interfaces.api.layouts import Shape, assumptions_of, subject
 from morello_layouts.interfaces.explanations.instruction import instruction_in
 from morello_layouts.interfaces.explanations.report import ArrayReport, report_of
 from morello_layouts.interfaces.explanations.rows import Row, instruction_rows
-
-_SIZE: Final = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*([0-9]{1,19})\s*", re.ASCII)
+from morello_layouts.notations.bounds import values_by_name
 
 
 class FieldError(Exception):
@@ -86,7 +85,6 @@ class Question:
 
     @property
     def others(self) -> list[str]:
-        """The layouts and formulas to compare with."""
         return [line for line in self.other.splitlines() if line.strip()]
 
     @property
@@ -96,7 +94,6 @@ class Question:
 
     @property
     def first_slice(self) -> int:
-        """The number of the first slice in the picture."""
         return self._number("slice", "slices count from 0") or 0
 
     @property
@@ -126,27 +123,10 @@ def error_dict(wrong: FieldError) -> dict[str, Any]:
     }
 
 
-def parse_sizes(text: str) -> dict[str, int]:
-    """Read sizes by name.
-
-    >>> parse_sizes("M=16, N = 256")
-    {'M': 16, 'N': 256}
-    """
-    sizes: dict[str, int] = {}
-    position = 0
-    for part in text.split(",") if text.strip() else ():
-        match = _SIZE.fullmatch(part)
-        if match is None or int(match[2]) < 1:
-            raise ParseError(
-                f"expected a name and its size, got {part.strip()[:40]!r}",
-                "a picture needs a number of at least 1 for each name",
-                "write for example M=16, N=256",
-                text=text,
-                position=position + len(part) - len(part.lstrip()),
-            )
-        sizes[match[1]] = int(match[2])
-        position += len(part) + 1
-    return sizes
+sizes_at: Final = values_by_name(
+    "0*[1-9][0-9]{0,18}", int, "a name and its size",
+    "a picture needs a number of at least 1 for each name", "M=16, N=256",
+)  # fmt: skip
 
 
 # An index map, and names such as row-major.
@@ -305,17 +285,16 @@ def _shape(question: Question) -> Shape | None:
 def _shape_of_other(other: str) -> Shape | None:
     """Return the shape of the layout to compare with, if its text carries one."""
     try:
-        value = notations.parse(other)
-        return api.index_map(value).recipe.shape if not needs_shape(value) else None
+        return api.index_map(other).recipe.shape
     except LayoutError:
-        return None  # the comparison reports the error
+        return None  # it carries none; or else the comparison reports the error
 
 
 def _report(array: Layout, shape: Shape | None, assuming: str) -> ArrayReport:
     with in_field("assuming"):
         known = assumptions_of(assuming) if assuming.strip() else ()
     try:
-        report = report_of(array, shape, assuming if known else None, prove=False)
+        report = report_of(subject(array, shape, assuming=assuming if known else None), prove=False)
     except LayoutError as error:
         if not known:
             raise FieldError("layout" if shape is None else "shape", error) from None
@@ -334,7 +313,7 @@ def at_numbers(maps: Sequence[IndexMap], at: str) -> tuple[list[IndexMap], dict[
     {'M': 16, 'N': 200}
     """
     with in_field("at"):
-        typed = parse_sizes(at)
+        typed = sizes_at(at) if at.strip() else {}
         names = sorted({name for m in maps for name in m.recipe.names})
         unknown = next((name for name in typed if name not in names), None)
         if unknown is not None:

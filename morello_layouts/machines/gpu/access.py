@@ -18,6 +18,7 @@ from morello_layouts.core.layout import Layout
 from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.limits import ACCESS_INSTRUCTIONS
 from morello_layouts.core.maps import IndexMap
+from morello_layouts.core.maps.subject import Subject
 from morello_layouts.core.plain import Displayed
 from morello_layouts.core.recipe import Recipe, known
 from morello_layouts.core.recipe.readings import (
@@ -483,11 +484,7 @@ class Fragment(Access):
         Raises:
             UnsupportedError: if it has no 32 lanes.
         """
-        if isinstance(self.layout, IndexMap):
-            recipe = self.layout.recipe
-        else:
-            own = self.layout.sizes
-            recipe = self.layout.recipe(shape if own is None else known(tuple(n or 0 for n in own)))
+        recipe = Subject(self.layout, shape if self.layout.sizes is None else None).map().recipe
         sizes = dict(zip(recipe.axis_names, recipe.physical_shape, strict=False))
         if sizes.get("lane") != LANES:
             raise UnsupportedError(

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from morello_layouts.core.description import count
 from morello_layouts.core.fields import frozen
+from morello_layouts.core.recipe.digits import ranges_between
 
 
 @frozen
@@ -125,23 +126,9 @@ Run(start=40, block=2, period=0, count=1)]
     for run in runs:
         a, b = max(low, 0), min(high, run.size)
         low, high = low - run.size, high - run.size
-        first, last = -(-a // run.block), b // run.block
-        if a >= b:
-            continue
-        if first > last:  # within one block
-            yield Run(_at(run, a), b - a)
-            continue
-        if a < first * run.block:
-            yield Run(_at(run, a), first * run.block - a)
-        if first < last:
-            yield Run(_at(run, first * run.block), run.block, run.period, last - first)
-        if b > last * run.block:
-            yield Run(_at(run, last * run.block), b - last * run.block)
-
-
-def _at(run: Run, position: int) -> int:
-    q, b = divmod(position, run.block)
-    return run.start + q * run.period + b
+        for (q, blocks), (first, size) in ranges_between((run.block, 1), a, b):
+            start = run.start + q * run.period + first
+            yield Run(start, size, run.period if blocks > 1 else 0, blocks)
 
 
 @frozen

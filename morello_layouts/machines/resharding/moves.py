@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache, partial
-from itertools import pairwise, product
+from itertools import product
 from math import gcd, prod
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -20,7 +20,7 @@ from morello_layouts.core.layout import Layout
 from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.limits import MESSAGE_STRETCHES
 from morello_layouts.core.recipe import Recipe, known, offset_of
-from morello_layouts.core.recipe.digits import AxisDigit
+from morello_layouts.core.recipe.digits import AxisDigit, fused_axes, ranges_between, refined
 from morello_layouts.machines.resharding.combs import Run
 from morello_layouts.notations.sharding import Digit, Sharding
 from morello_layouts.notations.strided import StridedLayout
@@ -198,26 +198,7 @@ def _move(start: int, stretches: Sequence[Stretch]) -> Move:
     axes = sorted(
         (axis for stretch in stretches for axis in stretch.axes), key=lambda axis: -axis.message
     )
-    return Move(offset, position, fused(axes))
-
-
-def fused(axes: Iterable[Axis]) -> tuple[Axis, ...]:
-    """Join neighbors that continue each other in both buffers; the largest steps come first.
-
-    >>> fused([Axis(3, 40, 20), Axis(4, 5, 5), Axis(5, 1, 1)])
-    (Axis(steps=3, buffer=40, message=20), Axis(steps=20, buffer=1, message=1))
-    """
-    found: list[Axis] = []
-    for axis in axes:
-        if axis.steps == 1:
-            continue
-        if found:
-            n, b, m = found[-1]
-            if b == axis.buffer * axis.steps and m == axis.message * axis.steps:
-                found[-1] = Axis(n * axis.steps, axis.buffer, axis.message)
-                continue
-        found.append(axis)
-    return tuple(found)
+    return Move(offset, position, tuple(map(Axis._make, fused_axes(axes))))
 
 
 def _stretches(chain: Sequence[AxisDigit], runs: Iterable[Run]) -> Iterator[Stretch]:
@@ -246,30 +227,19 @@ def _peeled(chain: Sequence[AxisDigit], start: int, count: int) -> Iterator[Stre
     >>> for stretch in _peeled(tiles, 6, 11):
     ...     print(stretch.offset, stretch.position, [tuple(axis) for axis in stretch.axes])
     60 0 [(2, 10, 1)]
-    80 2 [(1, 80, 8), (8, 10, 1)]
+    80 2 [(8, 10, 1)]
     160 10 []
     """
-    if count <= 0:
-        return
-    if not chain:
+    units, strides = [digit.unit for digit in chain], known([digit.stride for digit in chain])
+    if not chain and count > 0:
         yield Stretch(0, 0, (Axis(count, 0, 1),) if count > 1 else ())
-        return
-    unit, stride = known((chain[0].unit, chain[0].stride))
-    first, last = start // unit, (start + count - 1) // unit
-    if first == last:
-        for offset, at, axes in _peeled(chain[1:], start % unit, count):
-            yield Stretch(offset + first * stride, at, axes)
-        return
-    head = -start % unit
-    whole = (count - head) // unit
-    for offset, at, axes in _peeled(chain[1:], start % unit, head):
-        yield Stretch(offset + first * stride, at, axes)
-    middle = (first + bool(head)) * stride
-    for offset, at, axes in _peeled(chain[1:], 0, unit) if whole else ():
-        yield Stretch(offset + middle, head + at, (Axis(whole, stride, unit), *axes))
-    rest = count - head - whole * unit
-    for offset, at, axes in _peeled(chain[1:], 0, rest):
-        yield Stretch(offset + last * stride, head + whole * unit + at, axes)
+    for ranges in ranges_between(units, start, start + count) if chain else ():
+        axes = list(zip(ranges, strides, units, strict=True))
+        yield Stretch(
+            sum(stride * first for (first, _), stride, _ in axes),
+            sum(unit * first for (first, _), _, unit in axes) - start,
+            tuple(Axis(n, stride, unit) for (_, n), stride, unit in axes if n > 1),
+        )
 
 
 def copy(portion: Portion, buffer: NDArray[Any], message: NDArray[Any], *, into: bool) -> None:
@@ -306,18 +276,13 @@ def common_axes(one: Sequence[Axis], other: Sequence[Axis]) -> list[Axis] | None
     [Axis(steps=2, buffer=60, message=30), Axis(steps=3, buffer=20, message=8), \
 Axis(steps=4, buffer=1, message=2)]
     """
-    cuts = {x for axis in (*one, *other) for x in (axis.message, axis.message * axis.steps)}
-    found = []
-    for low, high in pairwise(sorted(cuts)):
-        steps = []
-        for axes in (one, other):
-            holds = (x for x in axes if x.message <= low and high <= x.message * x.steps)
-            axis = next(holds, None)
-            if axis is None or high % low or low % axis.message:
-                return None
-            steps.append(axis.buffer * (low // axis.message))
-        found.append(Axis(high // low, *steps))
-    return found[::-1]
+    common = refined([axis.steps for axis in one], [axis.steps for axis in other])
+    if common is None:
+        return None
+    return [
+        Axis(radix, one[k].buffer * unit, other[j].buffer * theirs)
+        for radix, ((k, unit), (j, theirs)) in common[::-1]
+    ]
 
 
 def _copy(move: Move, buffer: NDArray[Any], message: NDArray[Any], *, into: bool) -> None:

@@ -216,7 +216,9 @@ def jax_code(
 ) -> str:
     """Return the file of ``Plan.jax``, which has its steps and begins with its verdict."""
     if not name.isidentifier():
-        raise LayoutError(f"name: expected a name of Python, got {name!r}")
+        raise LayoutError(
+            f"name: expected a name of Python, got {name!r}", fix="give letters, digits and _"
+        )
     ends = exchange.ends
     before, after = (_spec(end, known(exchange.shape)) for end in ends)
     if not exchange.is_common:

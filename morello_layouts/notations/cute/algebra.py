@@ -56,7 +56,6 @@ ONE = CuteLayout(Static(1), Static(0))
 
 
 def as_layout(value: Swizzled, name: str = "layout") -> CuteLayout:
-    """Return a layout, the layout of a text, or that of a size."""
     if isinstance(value, CuteLayout | str):
         layout = parse_plain(value) if isinstance(value, str) else value
         if layout.is_symbolic:
@@ -76,14 +75,12 @@ def as_layout(value: Swizzled, name: str = "layout") -> CuteLayout:
 
 
 def _shape(value: Any) -> Nested:
-    """The shape of a layout, or a shape itself."""
     if isinstance(value, str | CuteLayout):
         return as_layout(value).shape
     return CuteLayout(value).shape
 
 
 def joined(layouts: Sequence[CuteLayout]) -> CuteLayout:
-    """Return the layout whose modes are these layouts."""
     return CuteLayout(tuple(x.shape for x in layouts), tuple(x.stride for x in layouts))
 
 
@@ -197,7 +194,6 @@ def ignore_condition(_: LayoutError) -> None:
 
 
 def _undivided(what: str, a: Any, b: Any, mode: int, left: Any) -> LayoutError:
-    """Return the error of a size or stride that does not divide another."""
     return LayoutError(
         f"{a} does not divide {b}: {what} meets mode {mode} of {left}",
         "a composition is a layout only if sizes and strides divide each other",

@@ -22,7 +22,8 @@ def by_strides(
     for x, mode, steps in zip(coordinate, shape, stride, strict=True):
         rest = x
         for n, step in zip(_flat(mode), _flat(steps), strict=True):
-            where, by = getattr(step, "modes", ()), int(getattr(step, "value", step))
+            where = getattr(step, "modes", ())
+            by = 0 if n == 1 else int(getattr(step, "value", step))  # perhaps a name: not used
             rest, digit = divmod(rest, max(n, 1))
             at[where] = at.get(where, 0) + digit * by
             most[where] = most.get(where, 0) + (n - 1) * abs(by)

@@ -79,7 +79,6 @@ def _like(value: Any, *operands: Any) -> Any:
 
 
 def plus(a: Any, b: Any) -> Any:
-    """Return the sum."""
     return _like(a + b, a, b)
 
 
@@ -123,7 +122,6 @@ def ceil_quotient(a: int, b: int) -> int:
 
 
 def absolute(a: Any) -> Any:
-    """Return the absolute value."""
     if isinstance(a, ScaledBasis):
         return ScaledBasis(absolute(a.value), a.modes)
     if isinstance(a, SizeExpr):
@@ -132,17 +130,14 @@ def absolute(a: Any) -> Any:
 
 
 def sign(a: int) -> int:
-    """Return -1, 0 or 1."""
     return _like((a > 0) - (a < 0), a)  # type: ignore[no-any-return]
 
 
 def least(a: int, b: int) -> int:
-    """Return the smaller one."""
     return _like(int(min(a, b)), a, b)  # type: ignore[no-any-return]
 
 
 def common_divisor(a: int, b: int) -> int:
-    """Return the greatest common divisor."""
     return _like(gcd(a, b), a, b)  # type: ignore[no-any-return]
 
 
@@ -150,7 +145,6 @@ def common_divisor(a: int, b: int) -> int:
 
 
 def wrap(t: Nested) -> tuple[Nested, ...]:
-    """Return a tuple as it is, another value in a tuple."""
     return t if isinstance(t, tuple) else (t,)
 
 
@@ -162,7 +156,6 @@ def unwrap(t: Nested) -> Nested:
 
 
 def flatten(t: Nested) -> tuple[Any, ...]:
-    """Return the leaves."""
     return tuple(x for part in t for x in flatten(part)) if isinstance(t, tuple) else (t,)
 
 
@@ -228,5 +221,4 @@ def text(t: Nested) -> str:
 
 
 def map_leaves(f: Callable[[Any], Any], t: Nested) -> Any:
-    """Apply a function to every leaf."""
     return tuple(map_leaves(f, part) for part in t) if isinstance(t, tuple) else f(t)

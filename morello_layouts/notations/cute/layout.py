@@ -184,13 +184,14 @@ class CuteLayout(Layout):
         return any(isinstance(x, SizeExpr) for leaf in self.leaves for x in leaf)
 
     def with_numbers(self, values: Mapping[str, int], /) -> CuteLayout:
-        names = {name for leaf in self.leaves for x in leaf if isinstance(x, SizeExpr)
-                 for name in x.names()}  # fmt: skip
+        used = [x for n, d in self.leaves for x in ((n, d) if n != 1 else (n,))]
+        names = {name for x in used if isinstance(x, SizeExpr) for name in x.names()}
         if not names or not names <= values.keys():
             return self
 
         def number(x: Any) -> Any:
-            return x.evaluate(values) if isinstance(x, SizeExpr) else x
+            is_known = isinstance(x, SizeExpr) and x.names() <= values.keys()
+            return x.evaluate(values) if is_known else x
 
         return CuteLayout(
             integers.map_leaves(number, self.shape), integers.map_leaves(number, self.stride)
@@ -220,13 +221,13 @@ class CuteLayout(Layout):
         self._require(shape)
         offset, steps = AffineExpr((), 0), iter(self._steps)
         for x, mode in zip(coordinates, integers.wrap(self.shape), strict=True):
-            *inner, (_, last) = islice(steps, len(flatten(mode)))
+            *inner, (most, last) = islice(steps, len(flatten(mode)))
             left = x
             for n, stride in inner:
                 size = n if n != 0 else 1
                 offset += left % size * stride
                 left //= size
-            offset += left * last
+            offset += left * last if most != 1 else 0
         return offset
 
     def by_document(self, coordinate: Sequence[int], shape: Sequence[int], /) -> tuple[int, int]:

@@ -165,7 +165,6 @@ class ComposedLayout(Layout):
 
     @property
     def _base(self) -> int:
-        """The base of the swizzle in elements."""
         if self.bits is None:
             return self.swizzle.base
         return self.swizzle.base + 3 - (self.bits.bit_length() - 1)

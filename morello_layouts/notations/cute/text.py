@@ -136,7 +136,6 @@ def parse_cute(text: str) -> CuteLayout | ComposedLayout:
 
 
 def parse_plain(text: str) -> CuteLayout:
-    """Parse a layout without a swizzle."""
     found = parse_cute(text)
     if isinstance(found, CuteLayout):
         return found

@@ -31,7 +31,6 @@ from morello_layouts.notations.cute.layout import CuteLayout
 def _each(
     f: Callable[[CuteLayout, CuteLayout], CuteLayout], name: str, layout: LayoutLike, tiler: Tiler
 ) -> CuteLayout:
-    """Apply a function to a layout and a tiler, or by mode."""
     if tiler is None:
         return as_layout(layout)
     if isinstance(tiler, CuteLayout | str | int):
@@ -201,23 +200,15 @@ def raked_product(block: LayoutLike, tiler: LayoutLike) -> CuteLayout:
 
 @frozen
 class LeftOver(Displayed):
-    """What a division that leaves a rest does with the elements of a layout.
+    """What a division that leaves a rest does with the elements of a layout."""
 
-    Attributes:
-        elements: elements of the layout.
-        dropped: how many of them no tile has.
-        first_dropped: the first of them, counted with the first mode fastest; None if none is.
-        places: places in the tiles.
-        outside: how many of them have an offset that is none of the layout's.
-        first_outside: the first of them, counted in the same way; None if none is.
-    """
-
-    elements: int
-    dropped: int
+    elements: int  #: elements of the layout.
+    dropped: int  #: how many of them no tile has.
+    #: the first of them, counted with the first mode fastest; None if none is.
     first_dropped: int | None
-    places: int
-    outside: int
-    first_outside: int | None
+    places: int  #: places in the tiles.
+    outside: int  #: how many of them have an offset that is none of the layout's.
+    first_outside: int | None  #: the first of them, counted in the same way; None if none is.
 
     def __bool__(self) -> bool:
         return bool(self.dropped or self.outside)

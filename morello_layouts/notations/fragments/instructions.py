@@ -59,7 +59,6 @@ _MFMA: Final[Sequence[tuple[str, str, int, Sequence[tuple[int, int]], str]]] = (
 
 
 def _mfma(m: int, k: int, blocks: int, d: str, a: str) -> dict[str, Operand]:
-    """A, B, C and D of MFMA."""
     first, second = (a.split("_") * 2)[:2]
     inputs = mfma_input(m, k, blocks), partial(document.mfma_input, m, k, blocks)
     outputs = (mfma_output(m, blocks, BITS[d]), partial(document.mfma_output, m, BITS[d]))
@@ -93,7 +92,6 @@ _WMMA: Final = (
 
 
 def _wmma(generation: int, k: int, d: str, a: str, wave: int) -> dict[str, Operand]:
-    """A, B, C and D of WMMA."""
     first, second = (a.split("_") * 2)[:2]
     if generation == 11:
         inputs = wmma11_input(wave, k), document.wmma11_input

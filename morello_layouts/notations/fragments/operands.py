@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
+from functools import partial
 from typing import NamedTuple, TypeAlias
 
 from morello_layouts.core.fields import frozen
@@ -24,7 +25,6 @@ class Operand(NamedTuple):
 
     @property
     def element(self) -> ElementType:
-        """The element type with its width."""
         return ElementType(self.type, BITS[self.type])
 
 
@@ -49,41 +49,36 @@ def per_word(name: str, container: int = 0) -> int:
 
 def flipped(operand: Operand) -> Operand:
     """The operand with its last two dimensions exchanged: B by rows k and columns n."""
-
-    def turned(axes: tuple[int, ...]) -> tuple[int, ...]:
-        return (*axes[:-2], axes[-1], axes[-2])
-
-    def element(thread: int, register: int) -> tuple[int, ...]:
-        at = operand.document(thread, register)
-        return turned(at) if at else at
-
     rank = len(operand.shape)
-    moved = turned(tuple(range(rank)))
-    axes = (
-        Axis(name, tuple(d if d.dim is None else d._replace(dim=moved[d.dim]) for d in digits))
-        for name, digits in operand.axes
-    )
-    *first, x, y = operand.dims
-    return operand._replace(
-        dims=(*first, y, x), shape=turned(operand.shape), axes=tuple(axes), document=element
-    )
+    return _of_dims(operand, (*range(rank - 2), rank - 1, rank - 2))
 
 
 def unblocked(operand: Operand) -> Operand:
     """The operand without its dimension of blocks if there is one block."""
-    if operand.shape[0] > 1:
-        return operand
+    rank = len(operand.shape)
+    return operand if operand.shape[0] > 1 else _of_dims(operand, tuple(range(1, rank)))
 
-    def element(thread: int, register: int) -> tuple[int, ...]:
-        return operand.document(thread, register)[1:]
 
-    axes = tuple(
-        Axis(name, tuple(d._replace(dim=d.dim - 1) for d in digits if d.dim))
+def _of_dims(operand: Operand, kept: tuple[int, ...]) -> Operand:
+    """The operand with some of its dimensions, in another order; the others have one element."""
+    moved = {None: None} | {dim: k for k, dim in enumerate(kept)}
+    axes = (
+        Axis(name, tuple(d._replace(dim=moved[d.dim]) for d in digits if d.dim in moved))
         for name, digits in operand.axes
     )
     return operand._replace(
-        dims=operand.dims[1:], shape=operand.shape[1:], axes=axes, document=element
+        dims=tuple(operand.dims[k] for k in kept),
+        shape=tuple(operand.shape[k] for k in kept),
+        axes=tuple(axes),
+        document=partial(_element, operand.document, kept),
     )
+
+
+def _element(
+    document: Document, kept: tuple[int, ...], thread: int, register: int
+) -> tuple[int, ...]:
+    at = document(thread, register)
+    return tuple(at[k] for k in kept) if at else at
 
 
 Axes: TypeAlias = tuple[Axis, ...]
@@ -120,17 +115,14 @@ def volta_rows(columns: int) -> Axes:
 
 
 def volta_columns() -> Axes:
-    """Return the axes of Volta's m8n8k4 if a thread holds half a column of 8 by 4."""
     return lanes([(0, 4, 2), (1, 1, 4, 16)], [(0, 1, 4)])
 
 
 def volta_f32() -> Axes:
-    """Return the axes of C of Volta's m8n8k4 with f32 elements."""
     return lanes([(0, 4, 2), (1, 2, 2, 8), (0, 1, 2)], [(1, 4, 2), (0, 2, 2), (1, 1, 2)])
 
 
 def transposed_matrices(bits: int, count: int) -> Axes:
-    """Return the axes of ``count`` matrices of 8 rows read with ``.trans``."""
     halves = [(1, 8, 2)] if bits == 8 else []
     return lanes([(1, 1, 8), (0, 2, 4)], [(0, 8, count), *halves, (0, 1, 2)])
 
@@ -166,13 +158,11 @@ def shuffled(mask: int) -> Axes:
 
 
 def mfma_input(m: int, k: int, blocks: int) -> Axes:
-    """Return the axes of A of AMD's MFMA with dimensions block, i and k."""
     groups = 64 // (m * blocks)
     return lanes([(2, k // groups, groups), (0, 1, blocks), (1, 1, m)], [(2, 1, k // groups)])
 
 
 def mfma_output(m: int, blocks: int, bits: int) -> Axes:
-    """Return the axes of D of AMD's MFMA, m by m, with dimensions block, i and j."""
     height = 1 if bits == 64 else 4
     groups = min(64 // m, m // height)
     inner = 64 // (m * groups)
@@ -182,18 +172,15 @@ def mfma_output(m: int, blocks: int, bits: int) -> Axes:
 
 
 def wmma11_input(wave: int, k: int) -> Axes:
-    """Return the axes of A of AMD's WMMA on gfx11."""
     return lanes([(None, 1, wave // 16), (0, 1, 16)], [(1, 1, k)])
 
 
 def wmma11_output(wave: int) -> Axes:
-    """Return the axes of D of AMD's WMMA on gfx11."""
     groups = wave // 16
     return lanes([(0, 1, groups), (1, 1, 16)], [(0, groups, 16 // groups)])
 
 
 def wmma12_input(bits: int, k: int, wave: int) -> Axes:
-    """Return the axes of A of AMD's WMMA on gfx12."""
     groups = [(1, 4, 2)] if bits == 16 else [(1, k // 2, 2)]
     if wave == 64:
         groups = [(1, 8, 2), (1, 4, 2)] if bits == 16 else [(1, k // 4, 2), (1, k // 2, 2)]
@@ -203,7 +190,6 @@ def wmma12_input(bits: int, k: int, wave: int) -> Axes:
 
 
 def wmma12_output(wave: int) -> Axes:
-    """Return the axes of D of AMD's WMMA on gfx12."""
     quarters = [(0, 4, 2)] if wave == 64 else []
     return lanes([*quarters, (0, 8, 2), (1, 1, 16)], [(0, 1, 256 // wave)])
 

@@ -7,8 +7,8 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from functools import cache
-from itertools import takewhile
 from math import prod
+from os.path import commonprefix
 from typing import Final
 
 from morello_layouts.core.checks import shown
@@ -57,7 +57,6 @@ _WAVE64: Final = " wave64"
 
 
 def parse_fragment(text: str) -> FragmentLayout:
-    """Parse an instruction with an operand, or a layout of threads and values over a shape."""
     if len(text) > MAP_TEXT:
         what = f"the text: expected up to {MAP_TEXT:,} characters, got {len(text):,}"
         raise ParseError(what, _FORM, _EXAMPLE, text=text, position=MAP_TEXT, reached=0)
@@ -101,10 +100,9 @@ def _names() -> tuple[list[str], list[str]]:
 
 
 def _unknown(name: str, written: str, text: str, at: Sequence[int]) -> ParseError:
-    """The error of a name that is not in the list, with a caret where it leaves all others."""
     keys, names = _names()
     near = bisect_left(keys, name)
-    length = max(_shared(name, each) for each in keys[max(0, near - 1) : near + 1])
+    length = max(len(commonprefix([name, each])) for each in keys[max(0, near - 1) : near + 1])  # noqa: RUF071  of words
     like = get_close_matches(name[:_LONGEST], _beginning_alike(name[:length]), 3, 0.5)
     like = like or _with_all_parts(written)
     nearest = listed([names[bisect_left(keys, each)] for each in like], "and")
@@ -134,11 +132,6 @@ def _with_all_parts(text: str) -> list[str]:
     found = [each for each in _names()[0] if parts and each.startswith(parts[0])]
     found = [each for each in found if all(part in each for part in parts)]
     return sorted(found, key=lambda each: -sum(map(each.count, parts)))[:3]
-
-
-def _shared(one: str, other: str) -> int:
-    """Return the length of the beginning that two words share."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def _beginning_alike(prefix: str) -> list[str]:
@@ -277,7 +270,6 @@ _REGISTER: Final = 32  # bits
 
 
 def describe(layout: FragmentLayout, sizes: Sequence[int] | None = None) -> Description:
-    """Say what lanes and registers hold."""
     if sizes is not None:
         layout.recipe(tuple(sizes))
     dims = dimensions(layout.shape, names=layout.dims)

@@ -49,7 +49,6 @@ class MlirMap(CoordinateLayout):
     def results(
         self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /
     ) -> tuple[AffineExpr, ...]:
-        """Return the map's results at coordinates."""
         require_rank(shape, self.rank, str(self))
         values = {f"d{k}": x for k, x in enumerate(coordinates)}
         return tuple(substitute(form, values) for form in self.forms)
@@ -73,7 +72,6 @@ class MlirMap(CoordinateLayout):
         return standard(rank or self.rank)
 
     def texts(self, rank: int = 0) -> tuple[str, ...]:
-        """Return the results as MLIR writes them."""
         return tuple(str(f).replace("//", " floordiv ").replace("%", " mod ") for f in self.forms)
 
     @property
@@ -261,7 +259,6 @@ class MlirPack(CoordinateLayout):
         return place_in_blocks(coordinate, shape, order, tiles)
 
     def texts(self, rank: int = 0) -> tuple[str, ...]:
-        """The attributes as MLIR prints them."""
         names = ("outer_dims_perm", "inner_dims_pos", "inner_tiles")
         values = (self.outer_dims_perm, self.inner_dims_pos, self.inner_tiles)
         lists = zip(names, values, strict=True)

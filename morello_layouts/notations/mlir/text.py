@@ -100,7 +100,6 @@ def parse_mlir(text: str) -> MlirType | MlirMap:
 
 
 def _map(source: Defining, *_: Any) -> Any:
-    """Read an affine map."""
     source.need("affine_map")
     source.need("<")
     source.need("(")
@@ -142,7 +141,6 @@ _VECTOR_SIZES: Final = many(word(_DIM, lambda token, _: "".join(token.split())))
 
 
 def _element(source: Source) -> str:
-    """Read an element type."""
     opening = source.need(_COMPLEX, _VECTOR, _TYPE)
     if opening.kind is _TYPE:
         return str(opening)
@@ -154,7 +152,6 @@ def _element(source: Source) -> str:
 
 
 def _type(source: Defining, note: Note | None, _: bool) -> dict[str, Any]:
-    """Read the fields of a type."""
     kind = str(source.need(_KIND))
     source.need("<")
     fields = {"kind": kind, "dims": _DIMS.read(source, None, False)}
@@ -240,7 +237,6 @@ def parse_pack(text: str) -> MlirPack:
 
 
 def _operation(source: Defining, note: Note | None, _: bool) -> dict[str, Any]:
-    """Read the fields of a pack, and what its operation says besides."""
     result = source.take(_VALUE)
     if result:
         source.need("=")
@@ -269,7 +265,6 @@ def _operation(source: Defining, note: Note | None, _: bool) -> dict[str, Any]:
 
 
 def _lists(source: Source, note: Note | None) -> dict[str, Any]:
-    """Read the lists of a pack by name."""
     lists: dict[str, Any] = {}
     name: Token | None = source.need(_LIST)
     while name:
@@ -357,7 +352,6 @@ _PACK: Final = collected(_packed, _operation)
 def describe(
     layout: MlirType | MlirMap | MlirPack, shape: Sequence[int] | None = None
 ) -> Description:
-    """Say what each part of a type, an affine map or linalg.pack means."""
     if isinstance(layout, MlirMap):
         return describe_coordinates(layout, shape)
     if isinstance(layout, MlirPack):

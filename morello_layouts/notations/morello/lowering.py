@@ -18,7 +18,6 @@ Shape: TypeAlias = tuple[Int, ...]
 
 
 def as_shape(shape: object) -> tuple[int, ...]:
-    """A shape as a tuple of ints."""
     return known(as_sizes(shape))
 
 
@@ -90,17 +89,12 @@ def physical_shape(dims: PhysDims, shape: Shape) -> Shape:
 
 @frozen
 class _Misfit:
-    """Why physical dimensions do not cover a logical one.
+    """Why physical dimensions do not cover a logical one."""
 
-    Attributes:
-        phys: the one that does not fit; None if all fit but do not cover the dimension.
-        left: the elements that those inside it leave for it.
-        clipped: whether one of those is larger than the elements left for it.
-    """
-
+    #: the one that does not fit; None if all fit but do not cover the dimension.
     phys: Packed | OddEven | None
-    left: Int
-    clipped: bool
+    left: Int  #: the elements that those inside it leave for it.
+    clipped: bool  #: whether one of those is larger than the elements left for it.
 
 
 def _cover(physes: Sequence[PhysDim], n: Int) -> Shape | _Misfit:

@@ -151,7 +151,6 @@ _LAYOUT: Final = choice(
 
 
 def parse_morello(text: str) -> MorelloLayout:
-    """Parse a Morello layout from its shorthand."""
     layout: MorelloLayout = _LAYOUT.parse(text, _SYNTAX)
     return layout
 
@@ -242,7 +241,6 @@ def _contiguity(contig: int) -> str:
 
 
 def describe(layout: MorelloLayout, shape: Sequence[int] | None = None) -> Description:
-    """Say what each part of a Morello layout means."""
     sizes = None if shape is None else layout.physical_shape(shape)
     own = layout.names(0)
     dims = dict(enumerate(dimensions(shape, names=own))) if shape else _named_dimensions(layout)

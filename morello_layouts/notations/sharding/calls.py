@@ -9,7 +9,9 @@ from typing import Any, Final
 from morello_layouts.core.checks import shown
 from morello_layouts.core.expr.sizes import Int, SizeExpr
 from morello_layouts.core.layout import Layout
+from morello_layouts.core.limits import EXPR_NESTING
 from morello_layouts.errors import LayoutError, ParseError
+from morello_layouts.notations.grammar import INT, Source, Terminal, Token, integer
 from morello_layouts.notations.sharding.layout import Placement, ShardedLayout
 from morello_layouts.notations.sharding.sharding import Mesh
 from morello_layouts.notations.sharding.systems import (
@@ -22,6 +24,8 @@ from morello_layouts.notations.sharding.systems import (
 )
 from morello_layouts.notations.xla import XlaLayout, XlaShape
 
+STRING: Final = Terminal("a name in quotes", r"""\"[^\"\n]*\"|'[^'\n]*'""")
+NAME: Final = Terminal("a name", r"[A-Za-z_][\w.]*")
 _LETTERS: Final = "xyzuvw"
 
 
@@ -41,6 +45,63 @@ class Call:
 
 class _Refusal(ValueError):  # noqa: N818
     """What is wrong with a value, why, what to write, and the value."""
+
+
+def read_calls(source: Source) -> Placement:
+    """Return the sharding that calls and values of Python say."""
+    found = Call("", [])
+    _argument(source, found, 0)
+    while source.take(","):
+        if source.at < len(source.text):
+            _argument(source, found, 0)
+    onto = [_value(source, 0)] if source.take("ONTO") else []
+    source.end()
+    return placement_of(source.text, found, onto)
+
+
+def _call(source: Source, name: str, close: str, position: int, depth: int) -> Call:
+    """Read a call or brackets, up to the closing one: the values, and those with a name."""
+    found = Call(name, [], {}, position)
+    if depth > EXPR_NESTING:
+        raise ParseError(
+            f"brackets nest deeper than {EXPR_NESTING}",
+            "a sharding has a few levels of brackets",
+            "write it as the system prints it",
+            text=source.text,
+            position=position,
+        )
+    source.series(lambda: _argument(source, found, depth), close, trailing=True)
+    return found
+
+
+def _argument(source: Source, call: Call, depth: int) -> None:
+    """Read a value of a call or of brackets, with its name if it has one."""
+    name = source.take(NAME, STRING)
+    if name and source.take("=" if name.kind is NAME else ":"):
+        key = name.strip("'\"")
+        if key in call.keys:
+            where: Any = {"text": source.text, "position": name.start}
+            raise ParseError(
+                f"{key} is given twice", "a name has one value", "leave one out", **where
+            )
+        call.keys[key] = _value(source, depth)
+    else:
+        call.values.append(_value(source, depth, name))
+
+
+def _value(source: Source, depth: int, name: Token | None = None) -> Any:
+    """Read a value, whose name may have been read."""
+    token = name or source.need(INT, NAME, STRING, "*", "(", "[", "{")
+    if token.kind is INT:
+        return integer(token, source.text)
+    if token.kind is STRING:
+        return token[1:-1]
+    if token.kind is NAME and source.take("("):
+        return _call(source, str(token), ")", token.start, depth + 1)
+    if token.kind is NAME or token == "*":
+        return Call(str(token), [], {}, token.start, bare=True)
+    close = {"(": ")", "[": "]", "{": "}"}[token]
+    return _call(source, token + close, close, source.at, depth + 1)
 
 
 def placement_of(text: str, given: Call, onto: Sequence[Any]) -> Placement:
@@ -83,6 +144,12 @@ def placement_of(text: str, given: Call, onto: Sequence[Any]) -> Placement:
 
 def sharded(placement: Placement, shape: Any) -> ShardedLayout:
     """Return the layout of an array, with or without its sizes, whose parts lie on devices."""
+    if shape is not None and not isinstance(shape, Layout):
+        raise LayoutError(
+            f"{shape}: expected one array, got a tuple",
+            "each array of a tuple has its own sharding",
+            "write one for each: sharding={{devices=[2]<=[2]}, {replicated}}",
+        )
     if isinstance(placement, BlockCyclic) and placement.descriptor:
         return _by_descriptor(placement, shape)
     if isinstance(placement, BlockCyclic) and placement.sizes:
@@ -90,12 +157,6 @@ def sharded(placement: Placement, shape: Any) -> ShardedLayout:
         return ShardedLayout(placement, placement.sizes, None, getattr(shape, "element", None))
     if shape is None:
         return ShardedLayout(placement)
-    if not isinstance(shape, Layout):
-        raise LayoutError(
-            f"{shape}: expected one array, got a tuple",
-            "each array of a tuple has its own sharding",
-            "write one for each: sharding={{devices=[2]<=[2]}, {replicated}}",
-        )
     local = None
     if isinstance(shape, XlaShape):
         order = XlaLayout.descending(len(shape.dims))
@@ -148,7 +209,6 @@ def _spec(keys: dict[str, Any]) -> Placement:
 
 
 def _axes_of(entry: Any) -> tuple[Ref, ...]:
-    """The mesh axes of one dimension of a spec."""
     if isinstance(entry, str):
         return (Ref(entry),)
     if isinstance(entry, Call) and entry.name in {"None", "()", "[]", "{}"}:
@@ -162,7 +222,6 @@ def _axes_of(entry: Any) -> tuple[Ref, ...]:
 
 
 def _mesh(given: Any, ids: Any = None) -> Mesh:
-    """A mesh as JAX or torch print it, or as sizes with or without names."""
     devices = _flat(ids)
     if isinstance(given, Call) and given.name in {"Mesh", "AbstractMesh", "DeviceMesh"}:
         boxes = [value for value in given.values if isinstance(value, Call)]
@@ -195,7 +254,6 @@ def _sizes_of(mesh: Call, boxes: Sequence[Call]) -> Any:
 
 
 def _size(value: Any) -> Int:
-    """A size: a number, or a name for a symbolic one."""
     if isinstance(value, int):
         return value
     if isinstance(value, Call) and value.bare and value.name.isidentifier():

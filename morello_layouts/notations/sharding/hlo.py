@@ -7,10 +7,10 @@ from itertools import product
 from math import prod
 from typing import Final, NamedTuple
 
-from morello_layouts.core.checks import as_int, as_permutation
+from morello_layouts.core.checks import as_permutation
 from morello_layouts.core.description import listed
 from morello_layouts.core.expr.sizes import Int
-from morello_layouts.core.fields import frozen
+from morello_layouts.core.fields import checked, frozen, number, several
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.notations.sharding import document
 from morello_layouts.notations.sharding.layout import Placement
@@ -24,19 +24,12 @@ USES: Final = {
 """What devices hold along axes that cut no dimension, with a note of what is not copies."""
 
 
+_SIZES: Final = several(number(1, why="an axis has 1 or more devices"), "give the sizes of a box")
+
+
 @frozen(slots=False)
 class HloSharding(Placement):
     """XLA's sharding as HLO prints it: tiles, and the devices in their order.
-
-    Attributes:
-        tiles: the number of tiles along each dimension, then along each of ``uses``; empty for an
-            array that is whole on each device.
-        reshape: the box of devices 0, 1, 2, … before it is transposed, as ``<=[4,2]``.
-        transpose: the order of its axes, as ``T(1,0)``.
-        devices: the devices in the order of the tiles, if they are written out; of a maximal
-            sharding the only one.
-        uses: what devices hold along the last axes of ``tiles``.
-        count: the number of all devices if the text says it beside the sharding.
 
     Raises:
         LayoutError: if sizes do not fit, or a device appears twice.
@@ -46,17 +39,19 @@ class HloSharding(Placement):
     {devices=[2,1,4]<=[4,2]T(1,0) last_tile_dim_replicate} mesh (m0: 4, m1: 2)
     """
 
-    tiles: tuple[int, ...] = ()
-    reshape: tuple[int, ...] = ()
-    transpose: tuple[int, ...] = ()
+    #: the number of tiles along each dimension, then along each of ``uses``; empty for an array
+    #: that is whole on each device.
+    tiles: tuple[int, ...] = checked(_SIZES, default=())
+    #: the box of devices 0, 1, 2, … before it is transposed, as ``<=[4,2]``.
+    reshape: tuple[int, ...] = checked(_SIZES, default=())
+    transpose: tuple[int, ...] = ()  #: the order of its axes, as ``T(1,0)``.
+    #: the devices in the order of the tiles, if they are written out; of a maximal sharding the
+    #: only one.
     devices: tuple[int, ...] = ()
-    uses: tuple[str, ...] = ()
-    count: int = 0
+    uses: tuple[str, ...] = ()  #: what devices hold along the last axes of ``tiles``.
+    count: int = 0  #: the number of all devices if the text says it beside the sharding.
 
     def __post_init__(self) -> None:
-        for field in ("tiles", "reshape"):
-            for k, n in enumerate(getattr(self, field)):
-                as_int(n, f"{field}[{k}]", 1, part=(field, k), why="an axis has 1 or more devices")
         for k, use in enumerate(self.uses):
             if use not in USES:
                 raise LayoutError(
@@ -129,7 +124,6 @@ class HloSharding(Placement):
         return document.by_tile_list(coordinate, shape, self.tiles, iota, self.devices)
 
     def notes(self, shape: Sequence[Int]) -> tuple[str, ...]:
-        """Return how XLA treats uneven sizes, and axes that do not hold copies."""
         found = use_notes(self.uses)
         if not self.tiles and not self.count:
             found = ("the text does not say how many devices there are", *found)
@@ -148,16 +142,11 @@ class HloSharding(Placement):
 
 
 class Run(NamedTuple):
-    """A digit that tiles and devices share.
+    """A digit that tiles and devices share."""
 
-    Attributes:
-        size: the number of its values.
-        tile: the dimension of the tiles.
-        within: its place in the number of the device: an axis of the box, then from the end.
-    """
-
-    size: int
-    tile: int
+    size: int  #: the number of its values.
+    tile: int  #: the dimension of the tiles.
+    #: its place in the number of the device: an axis of the box, then from the end.
     within: tuple[int, int]
 
 
@@ -210,5 +199,4 @@ def use_notes(uses: Sequence[str]) -> tuple[str, ...]:
 
 
 def commas(numbers: Sequence[int]) -> str:
-    """Return numbers with commas between."""
     return ",".join(map(str, numbers))

@@ -58,24 +58,18 @@ class ShardedLayout(Layout):
 
     The offset that the map itself gives is ``device * L + offset``, for buffers of L elements.
 
-    Attributes:
-        placement: which device holds what, in the words of a system.
-        shape: the sizes of the array; None if they are given beside it.
-        local: the layout of a device's buffer; None for row-major order.
-        type: the type of the elements.
-        array: the text of the array.
-
     >>> from morello_layouts import index_map
     >>> m = index_map("f32[10,16]{1,0:T(8,128)}, sharding={devices=[4,2]<=[8]}")
     >>> m.place(7, 9)["device"], m.place(7, 9)["offset"], m.element(device=5, offset=129)
     (5, 129, (7, 9))
     """
 
-    placement: Placement
+    placement: Placement  #: which device holds what, in the words of a system.
+    #: the sizes of the array; None if they are given beside it.
     shape: tuple[Int, ...] | None = None
-    local: Layout | None = None
-    type: ElementType | None = None
-    array: str = ""
+    local: Layout | None = None  #: the layout of a device's buffer; None for row-major order.
+    type: ElementType | None = None  #: the type of the elements.
+    array: str = ""  #: the text of the array.
 
     def __post_init__(self) -> None:
         if self.shape is not None:
@@ -129,12 +123,10 @@ class ShardedLayout(Layout):
 
     @property
     def sizes(self) -> tuple[Int | None, ...] | None:
-        """The sizes of the array, if the text gives them."""
         return self.shape
 
     @property
     def element(self) -> ElementType | None:
-        """The element type of the array."""
         return self.type
 
     def assumptions(self, shape: Sequence[Int], /) -> tuple[Assumption, ...]:
@@ -150,12 +142,10 @@ class ShardedLayout(Layout):
         return tuple(found)
 
     def with_numbers(self, values: Mapping[str, int], /) -> ShardedLayout:
-        """Return the layout with numbers in place of names in the local layout."""
         local = None if self.local is None else self.local.with_numbers(values)
         return self if local is self.local else replace(self, local=local)
 
     def notes(self, shape: Sequence[Int], /) -> tuple[str, ...]:
-        """Return how uneven sizes are treated, and what the local layout says."""
         sharding, local, dims = self._parts(shape)
         found = list(self.placement.notes(shape))
         own = [
@@ -177,18 +167,13 @@ class ShardedLayout(Layout):
 
 @frozen
 class ShardedTuple(Arrays):
-    """Several arrays, each with its sharding.
+    """Several arrays, each with its sharding."""
 
-    Attributes:
-        parts: the arrays, with the position of each.
-        text: as it was written.
-    """
-
+    #: the arrays, with the position of each.
     parts: tuple[tuple[tuple[int, ...], ShardedLayout], ...]
-    text: str
+    text: str  #: as it was written.
 
     def arrays(self) -> Iterator[tuple[tuple[int, ...], Layout]]:
-        """Yield each array's layout with its position."""
         yield from self.parts
 
     def __str__(self) -> str:

@@ -37,7 +37,6 @@ class _Axes:
         self.sizes: list[Int] = list(shape)
 
     def pad(self, sizes: dict[int, Int]) -> None:
-        """Grow some axes."""
         new = [sizes.get(k, n) for k, n in enumerate(self.sizes)]
         if new != self.sizes:
             self.steps.append(Pad(tuple(new)))

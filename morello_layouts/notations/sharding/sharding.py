@@ -13,9 +13,9 @@ from functools import cached_property, partial
 from math import prod
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from morello_layouts.core.checks import as_int, as_tuple, shown
+from morello_layouts.core.checks import Part, as_int, as_tuple, shown
 from morello_layouts.core.expr.sizes import Int, SizeExpr, ceil_quotient
-from morello_layouts.core.fields import frozen
+from morello_layouts.core.fields import frozen, settle
 from morello_layouts.core.limits import DEVICE_IDS
 from morello_layouts.core.recipe import delinearize, known, linear_index
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
@@ -28,13 +28,6 @@ LocalRule: TypeAlias = Literal["padded", "own"]
 class Mesh:
     """Devices in a box of named axes.
 
-    Attributes:
-        axes: pairs (name, size), the most major first: the position of a device is the row-major
-            number of its coordinate. A size may be symbolic.
-        ids: the device at each position; empty (so made) if the position is the device.
-        devices: the number of all devices; by default those of the mesh, or up to the last of
-            ``ids``.
-
     Raises:
         LayoutError: if two axes or two devices are the same, or sizes do not fit.
 
@@ -43,8 +36,12 @@ class Mesh:
     (8, 6, (1, 2))
     """
 
+    #: pairs (name, size), the most major first: the position of a device is the row-major number
+    #: of its coordinate. A size may be symbolic.
     axes: tuple[tuple[str, Int], ...]
+    #: the device at each position; empty (so made) if the position is the device.
     ids: tuple[int, ...] = ()
+    #: the number of all devices; by default those of the mesh, or up to the last of ``ids``.
     devices: Int = 0
 
     def __post_init__(self) -> None:
@@ -63,7 +60,7 @@ class Mesh:
         self._require_ids()
         least = max(self.ids) + 1 if self.ids else self.count
         if not self.devices or isinstance(least, SizeExpr):
-            object.__setattr__(self, "devices", self.devices or least)
+            settle(self, devices=self.devices or least)
         elif not isinstance(self.devices, SizeExpr) and self.devices < least:
             raise LayoutError(
                 f"the number of devices: expected {least} or more, got {self.devices}",
@@ -76,7 +73,7 @@ class Mesh:
         if not self.ids:
             return
         if self.ids == tuple(range(len(self.ids))) and len(self.ids) == self.count:
-            object.__setattr__(self, "ids", ())
+            settle(self, ids=())
             return
         as_int(len(self.ids), "the number of listed devices", 1, DEVICE_IDS, part=("ids",))
         if len(self.ids) != self.count:
@@ -118,8 +115,8 @@ class Mesh:
         """The position of each listed device."""
         return {device: k for k, device in enumerate(self.ids)}
 
-    def size(self, axis: str) -> Int:
-        """Return the size of an axis.
+    def size(self, axis: str, part: Part = ()) -> Int:
+        """Return the size of an axis; errors name the part that asks.
 
         Raises:
             LayoutError: if the mesh has no such axis.
@@ -131,6 +128,7 @@ class Mesh:
             f"axis: expected one of the mesh ({', '.join(self.names) or 'none'}), got {axis!r}",
             "a dimension is cut along axes of the mesh",
             "give the name of an axis, or add it to the mesh",
+            part=part,
         )
 
     def device(self, coordinate: Sequence[Any]) -> Any:
@@ -163,24 +161,21 @@ class Mesh:
 
 
 class Level(NamedTuple):
-    """One cut of an extent into blocks of equal size, of which the last ones may be padding.
+    """One cut of an extent into blocks of equal size, of which the last ones may be padding."""
 
-    Attributes:
-        axes: the mesh axes that hold the number of the block, the most major first; empty if all
-            blocks stay on the device.
-        block: the elements of a block; None to make ``parts`` of them: ``ceil(extent / parts)``.
-        parts: the number of blocks if they stay on the device; by default as many as the extent
-            needs. Along axes, it is the number of their devices.
-        first: the coordinate along the axes of the device that has block 0; the next block is on
-            the next device, and after the last one on device 0.
-        own: whether a smaller part is cut by its own size, as ``torch.chunk`` of a chunk does.
-            Blocks are then of one size only where this makes no difference.
-    """
-
+    #: the mesh axes that hold the number of the block, the most major first; empty if all blocks
+    #: stay on the device.
     axes: tuple[str, ...] = ()
+    #: the elements of a block; None to make ``parts`` of them: ``ceil(extent / parts)``.
     block: Int | None = None
+    #: the number of blocks if they stay on the device; by default as many as the extent needs.
+    #: Along axes, it is the number of their devices.
     parts: Int | None = None
+    #: the coordinate along the axes of the device that has block 0; the next block is on the next
+    #: device, and after the last one on device 0.
     first: int = 0
+    #: whether a smaller part is cut by its own size, as ``torch.chunk`` of a chunk does. Blocks
+    #: are then of one size only where this makes no difference.
     own: bool = False
 
 
@@ -190,19 +185,12 @@ Cut: TypeAlias = tuple[Level, ...]
 
 @frozen
 class Digit:
-    """A level at an extent: ``number = rest // block``, and inside of the block ``rest % block``.
+    """A level at an extent: ``number = rest // block``, and inside of it ``rest % block``."""
 
-    Attributes:
-        block: the elements of a block.
-        count: the number of blocks.
-        axes: the mesh axes that hold the number; empty if it stays on the device.
-        first: as in :class:`Level`.
-    """
-
-    block: Int
-    count: Int
-    axes: tuple[str, ...]
-    first: int
+    block: Int  #: the elements of a block.
+    count: Int  #: the number of blocks.
+    axes: tuple[str, ...]  #: the mesh axes that hold the number; empty if it stays on the device.
+    first: int  #: as in :class:`Level`.
 
 
 @frozen(slots=False)
@@ -210,13 +198,6 @@ class Sharding:
     """How an array lies on the devices of a mesh.
 
     Mesh axes that no dimension uses hold copies of the array's parts.
-
-    Attributes:
-        mesh: the devices.
-        cuts: how each dimension is cut.
-        local_rule: what a device's buffer is if parts differ in size: ``"padded"`` has the size of
-            the largest part on each device (XLA, JAX), ``"own"`` that of the device's part (torch,
-            ScaLAPACK).
 
     Raises:
         LayoutError: if a cut uses an axis that the mesh has not, or an axis twice.
@@ -230,17 +211,19 @@ class Sharding:
     ((4,), [(4,), (3,)])
     """
 
-    mesh: Mesh
-    cuts: tuple[Cut, ...]
+    mesh: Mesh  #: the devices.
+    cuts: tuple[Cut, ...]  #: how each dimension is cut.
+    #: what a device's buffer is if parts differ in size: ``"padded"`` has the size of the largest
+    #: part on each device (XLA, JAX), ``"own"`` that of the device's part (torch, ScaLAPACK).
     local_rule: LocalRule = "padded"
 
     def __post_init__(self) -> None:
         cuts = as_tuple(self.cuts, "cuts", "give a tuple of levels for each dimension", ("cuts",))
-        object.__setattr__(self, "cuts", tuple(tuple(cut) for cut in cuts))
+        settle(self, cuts=tuple(tuple(cut) for cut in cuts))
         used = set[str]()
         for k, level in ((k, level) for k, cut in enumerate(self.cuts) for level in cut):
             for axis in level.axes:
-                self.mesh.size(axis)
+                self.mesh.size(axis, ("cuts", k))
                 if axis in used:
                     raise LayoutError(
                         f"axis {axis} of the mesh is used twice",

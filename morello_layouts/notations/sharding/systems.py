@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Literal, NamedTuple, TypeAlias
 
 from morello_layouts.core.checks import as_int, require_rank
@@ -21,17 +21,11 @@ from morello_layouts.notations.sharding.sharding import Cut, Level, Mesh, Shardi
 
 
 class Ref(NamedTuple):
-    """A mesh axis, or a part of one: Shardy's ``"b":(2)2``.
+    """A mesh axis, or a part of one: Shardy's ``"b":(2)2``."""
 
-    Attributes:
-        axis: the name of the axis.
-        before: the product of the sizes of its slower parts.
-        size: the size of the part; 0 for the whole axis.
-    """
-
-    axis: str
-    before: int = 1
-    size: int = 0
+    axis: str  #: the name of the axis.
+    before: int = 1  #: the product of the sizes of its slower parts.
+    size: int = 0  #: the size of the part; 0 for the whole axis.
 
     def text(self, quote: str) -> str:
         """Return the axis as it is printed."""
@@ -47,13 +41,6 @@ Style: TypeAlias = Literal["jax", "sdy", "hlo"]
 class AxisSharding(Placement):
     """A sharding by the names of mesh axes, as JAX and Shardy have it.
 
-    Attributes:
-        mesh: the devices.
-        dims: for each dimension its axes, the slowest first; fewer than the array's dimensions if
-            the others are whole.
-        style: whose text it is.
-        kept: kinds of axes that cut no dimension, with these axes, such as ``unreduced``.
-
     Raises:
         LayoutError: if an axis is missing, is used twice, or has no such part.
 
@@ -64,9 +51,12 @@ class AxisSharding(Placement):
     (('x', 2), ('y:(1)2', 2), ('y:(2)2', 2))
     """
 
-    mesh: Mesh
+    mesh: Mesh  #: the devices.
+    #: for each dimension its axes, the slowest first; fewer than the array's dimensions if the
+    #: others are whole.
     dims: tuple[tuple[Ref, ...], ...]
-    style: Style = "jax"
+    style: Style = "jax"  #: whose text it is.
+    #: kinds of axes that cut no dimension, with these axes, such as ``unreduced``.
     kept: tuple[tuple[str, tuple[Ref, ...]], ...] = ()
 
     def __post_init__(self) -> None:
@@ -80,24 +70,24 @@ class AxisSharding(Placement):
     def _parts(self) -> dict[str, list[tuple[Ref, Int]]]:
         """The parts of each axis, the slowest first, with their sizes."""
         found: dict[str, list[tuple[Ref, Int]]] = {}
-        for ref in chain.from_iterable(self.dims):
-            self.mesh.size(ref.axis)  # refuses an axis that the mesh has not
         every = [*self.dims, *(refs for _, refs in self.kept)]
-        refs = [(k, ref) for k, dim in enumerate(every) for ref in dim]
+        refs = [((k, "refs", j), ref) for k, dim in enumerate(every) for j, ref in enumerate(dim)]
+        for at, ref in refs:
+            self.mesh.size(ref.axis, ("cuts", *at))  # refuses an axis that the mesh has not
         for name, size in self.mesh.axes:
-            own = [(k, ref) for k, ref in refs if ref.axis == name and ref.size]
+            own = [(at, ref) for at, ref in refs if ref.axis == name and ref.size]
             ends = sorted({1, *(n for _, r in own for n in (r.before, r.before * r.size))})
             if not own or not isinstance(size, int):
                 found[name] = [(Ref(name), size)]
                 continue
             ends += [size] if size not in ends else []
-            for k, ref in own:
+            for at, ref in own:
                 if any(n % m for m, n in pairwise(ends)) or ends[-1] > size:
                     raise LayoutError(
                         f"part {ref.text('')} of an axis of {size}: expected parts that divide it",
                         "(m)k is the part of k devices behind slower parts of m in all",
                         f"write numbers whose product divides {size}",
-                        part=("dims", k),
+                        part=("cuts", *at),
                     )
             found[name] = [(Ref(name, m, n // m), n // m) for m, n in pairwise(ends)]
         return found
@@ -119,14 +109,12 @@ class AxisSharding(Placement):
         return Sharding(mesh, (*cuts, *((),) * (rank - len(cuts))))
 
     def document(self, coordinate: Sequence[int], shape: Sequence[int]) -> document.Place:
-        """Return the place by the axes of the mesh."""
         sizes = dict(zip(self.mesh.names, known(self.mesh.sizes), strict=True))
         dims = [[(r.axis, r.before, r.size or sizes[r.axis]) for r in dim] for dim in self.dims]
         dims += [[]] * (len(shape) - len(dims))
         return document.by_mesh_axes(coordinate, shape, [*sizes.items()], self.mesh.ids, dims)
 
     def notes(self, shape: Sequence[Int]) -> tuple[str, ...]:
-        """Return how uneven sizes are treated, and axes that do not hold copies."""
         system = "JAX" if self.style == "jax" else "XLA"
         found = padding_notes(self.sharding(len(shape)), shape, system)
         return (*found, *use_notes([kind for kind, _ in self.kept]))
@@ -173,20 +161,16 @@ def _entry(dim: Sequence[Ref]) -> str:
 class DTensorSharding(Placement):
     """DTensor's placements, one for each axis of the mesh, applied from left to right.
 
-    Attributes:
-        mesh: the devices.
-        placements: for each axis of the mesh the dimension that it cuts and its split factor, 1
-            for a plain ``Shard``; None for ``Replicate``.
-        partial: the axes along which devices hold parts of a sum.
-
     >>> strided = DTensorSharding(Mesh((("dp", 2),)), ((0, 2),))
     >>> print(strided, [strided.document((x,), (5,))[0] for x in range(5)])
     placements=(_StridedShard(dim=0, sf=2),), mesh=(dp=2) [0, 0, 1, 0, 0]
     """
 
-    mesh: Mesh
+    mesh: Mesh  #: the devices.
+    #: for each axis of the mesh the dimension that it cuts and its split factor, 1 for a plain
+    #: ``Shard``; None for ``Replicate``.
     placements: tuple[tuple[int, int] | None, ...]
-    partial: tuple[str, ...] = ()
+    partial: tuple[str, ...] = ()  #: the axes along which devices hold parts of a sum.
 
     def __post_init__(self) -> None:
         if len(self.placements) != len(self.mesh.axes):
@@ -229,7 +213,6 @@ class DTensorSharding(Placement):
         return document.by_chunks(coordinate, shape, sizes, self.mesh.ids, self.placements)
 
     def notes(self, shape: Sequence[Int]) -> tuple[str, ...]:
-        """Return how torch treats uneven sizes, and where it is known to be wrong."""
         sharding, found = self.sharding(len(shape)), list[str]()
         for dim, n in enumerate(shape):
             if not isinstance(n, int) or not sharding.is_uneven(dim, n):
@@ -287,19 +270,13 @@ def _add_shard(levels: list[Level], axis: str, size: Int, factor: int) -> None:
 
 
 class Cyclic(NamedTuple):
-    """Blocks of one dimension on a row of processes, one after the other, again and again.
+    """Blocks of one dimension on a row of processes, one after the other, again and again."""
 
-    Attributes:
-        block: the elements of a block; None for one block on each process, ``ceil(n / P)``.
-        first: the process that has block 0.
-        processes: their number; None if the dimension is whole on each process.
-        cycles: whether blocks go around.
-    """
-
+    #: the elements of a block; None for one block on each process, ``ceil(n / P)``.
     block: Int | None
-    first: int
-    processes: Int | None
-    cycles: bool = True
+    first: int  #: the process that has block 0.
+    processes: Int | None  #: their number; None if the dimension is whole on each process.
+    cycles: bool = True  #: whether blocks go around.
 
     def __str__(self) -> str:
         if self.processes is None:
@@ -314,11 +291,6 @@ class Cyclic(NamedTuple):
 class BlockCyclic(Placement):
     """Block-cyclic distributions of ScaLAPACK and High Performance Fortran.
 
-    Attributes:
-        dims: each dimension's blocks and processes. Processes are numbered in row-major order.
-        descriptor: ScaLAPACK's nine numbers, if the text has them.
-        sizes: the sizes of the array, if the text has them beside ``nb``.
-
     >>> grid = BlockCyclic((Cyclic(64, 0, 2), Cyclic(64, 0, 4)))
     >>> print(grid)
     (CYCLIC(64), CYCLIC(64)) ONTO (2, 4)
@@ -326,9 +298,10 @@ class BlockCyclic(Placement):
     (488, 192)
     """
 
+    #: each dimension's blocks and processes. Processes are numbered in row-major order.
     dims: tuple[Cyclic, ...]
-    descriptor: tuple[int, ...] = ()
-    sizes: tuple[Int, ...] = ()
+    descriptor: tuple[int, ...] = ()  #: ScaLAPACK's nine numbers, if the text has them.
+    sizes: tuple[Int, ...] = ()  #: the sizes of the array, if the text has them beside ``nb``.
 
     def __post_init__(self) -> None:
         for k, (block, first, processes, _) in enumerate(self.dims):
@@ -369,7 +342,6 @@ class BlockCyclic(Placement):
         return document.by_block_cyclic(coordinate, shape, dims)
 
     def notes(self, shape: Sequence[Int]) -> tuple[str, ...]:
-        """Return how the last blocks fall."""
         sharding = self.sharding(len(shape))
         uneven = [k for k, n in enumerate(shape) if isinstance(n, int) and sharding.is_uneven(k, n)]
         return tuple(
@@ -393,14 +365,11 @@ class BlockCyclic(Placement):
 class ColumnMajor(Layout):
     """A process's matrix in ScaLAPACK: columns one after the other, with a leading dimension.
 
-    Attributes:
-        lead: the elements from one column to the next.
-
     >>> print(ColumnMajor(8).recipe((5, 3)))
     [5,3] → pad [8,3] → transpose [3,8]
     """
 
-    lead: int
+    lead: int  #: the elements from one column to the next.
 
     def recipe(self, shape: Sequence[Int], /) -> Recipe:
         """Return the steps; room for rows beyond the leading dimension holds none."""
@@ -413,7 +382,6 @@ class ColumnMajor(Layout):
         return row + column * self.lead
 
     def by_document(self, coordinate: Sequence[int], shape: Sequence[int], /) -> tuple[int, int]:
-        """Return the same in integers."""
         return coordinate[0] + coordinate[1] * self.lead, self.lead * shape[1]
 
     def __str__(self) -> str:

@@ -19,7 +19,6 @@ from morello_layouts.notations.xla import XlaLayout
 
 
 def describe(layout: ShardedLayout, shape: Sequence[Int] | None = None) -> Description:
-    """Say how each dimension is cut, and which devices hold the same."""
     sizes = shape or layout.shape
     if sizes is None:
         text = str(layout.placement)
@@ -39,7 +38,6 @@ def numbered(sizes: Sequence[Int]) -> tuple[Dimension, ...]:
 
 
 def headline(sharding: Sharding, dims: Sequence[Dimension]) -> str:
-    """Return a sharding in a few words."""
     pairs = zip(dims, sharding.cuts, strict=True)
     cut = [f"{dim.name} in {sharding.parts(k)} parts" for k, (dim, cut) in enumerate(pairs) if cut]
     copies = sharding.replicas

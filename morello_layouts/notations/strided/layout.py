@@ -197,7 +197,6 @@ _LAYOUT: Final = choice(made(MemoryFormat, field("name", word(_FORMAT))), _STRID
 
 
 def parse_strided(text: str) -> StridedLayout | MemoryFormat:
-    """Parse the strides of a layout, or the name of a memory format."""
     if text.count(",") > NESTED_TILES + 1:
         what, last = f"strides: expected at most {NESTED_TILES}, got more", text.rfind(",")
         raise ParseError(what, _SYNTAX.form, _SYNTAX.example, text=text, position=last)
@@ -211,7 +210,6 @@ def parse_strided(text: str) -> StridedLayout | MemoryFormat:
 def describe(
     layout: StridedLayout | MemoryFormat, shape: Sequence[int] | None = None
 ) -> Description:
-    """Say what each stride means."""
     if isinstance(layout, MemoryFormat):
         rank = {"channels_last": 4, "channels_last_3d": 5}.get(layout.name, 2)
         kind, words = "memory format of PyTorch", f"{layout} of an array"

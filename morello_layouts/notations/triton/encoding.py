@@ -94,7 +94,6 @@ class Encoding(Displayed):
         self._require_fit()
 
     def _require_fit(self) -> None:
-        """Raise if fields do not fit each other."""
         rank = self.rank
         types = {name.rstrip("?"): each for name, each in KINDS[self.kind].items()}
         for name, value in self.fields:

@@ -51,7 +51,6 @@ _OLD_FIELDS: Final = {
 
 
 def parse_triton(text: str) -> TritonLayout:
-    """Parse an encoding of Triton, or a type with one."""
     source = Defining(text, _SYNTAX)
     encoding: Any = source.definitions(_ALIAS, lambda: _ENCODING.read(source, None, True))
     start = source.take(_KIND, _TYPE, "{", "-", NAME)
@@ -130,7 +129,6 @@ def _value(source: Defining, note: Note | None, _: bool) -> Any:
 
 
 def _encoding(source: Defining, token: Token) -> Encoding:
-    """Return the encoding that begins with a token, or is named by it."""
     found: Encoding
     if token.kind is _KIND:
         source.move(token.start)
@@ -312,7 +310,6 @@ _FIELDS: Final = {
 
 
 def describe(layout: TritonLayout, shape: Sequence[int] | None = None) -> Description:
-    """Say what each field of an encoding means."""
     sizes = shape or layout.shape
     dims = dimensions(sizes or (None,) * (layout.encoding.rank or 2))
     axes = memory_axes(layout.recipe(sizes), dims) if sizes else ()

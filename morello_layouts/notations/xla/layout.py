@@ -531,6 +531,5 @@ def tile_text(tile: Sequence[Int]) -> str:
 
 
 def parse_xla_layout(text: str) -> XlaLayout:
-    """Parse an XLA layout alone, in braces."""
     layout: XlaLayout = LAYOUT.parse(text, _SYNTAX, SKIPPED)
     return layout

@@ -319,7 +319,6 @@ _ARRAY: Final = made(
 
 
 def parse_xla(text: str) -> XlaValue:
-    """Parse an XLA shape, tuple or buffer."""
     source = Source(text, _SYNTAX, SKIPPED)
     found = _value(source)
     source.end()

@@ -35,22 +35,16 @@ Tiles = tuple[tuple[int, ...], ...]
 class Format:
     """A format of the document.
 
-    Attributes:
-        name: the short name by which :func:`morello_layouts.tpu.format_layout` knows it.
-        title: the document's name.
-        tiles: its tiles.
-        bits: the width in bits of the types that it is for; None if it is for any.
-        element_size_in_bits: what its ``E(bits)`` says; 0 if it has none.
-
     >>> FORMATS["16 bit"].title, FORMATS["16 bit"].tiles
     ('TPU 16 bit tile format', ((8, 128), (2, 1)))
     """
 
-    name: str
-    title: str
-    tiles: Tiles
+    name: str  #: the short name by which :func:`morello_layouts.tpu.format_layout` knows it.
+    title: str  #: the document's name.
+    tiles: Tiles  #: its tiles.
+    #: the width in bits of the types that it is for; None if it is for any.
     bits: int | None = None
-    element_size_in_bits: int = 0
+    element_size_in_bits: int = 0  #: what its ``E(bits)`` says; 0 if it has none.
 
 
 _COMPACT: Final = "TPU small tile format (compact second minor)"
@@ -165,21 +159,15 @@ def width_in_words(name: str, stored: int) -> str:
 
 @frozen
 class TileLevel:
-    """One tile of a list, and the axes that it acts on.
+    """One tile of a list, and the axes that it acts on."""
 
-    Attributes:
-        sizes: the tile's sizes without its stars.
-        acted: the axes that it splits, joined if a star says so; one for each size.
-        joined: the groups of axes that stars join, each with the axis that results.
-        added: the number of axes of size 1 that it adds, having more sizes than there are axes.
-        previous: sizes of the tile before it; () for the first.
-    """
-
-    sizes: tuple[int, ...]
+    sizes: tuple[int, ...]  #: the tile's sizes without its stars.
+    #: the axes that it splits, joined if a star says so; one for each size.
     acted: tuple[MemoryAxis, ...]
+    #: the groups of axes that stars join, each with the axis that results.
     joined: tuple[tuple[tuple[MemoryAxis, ...], MemoryAxis], ...]
-    added: int
-    previous: tuple[int, ...]
+    added: int  #: the number of axes of size 1 that it adds, having more sizes than there are axes.
+    previous: tuple[int, ...]  #: sizes of the tile before it; () for the first.
 
     @property
     def is_inside(self) -> bool:
@@ -188,14 +176,12 @@ class TileLevel:
 
     @property
     def counts(self) -> tuple[int | None, ...]:
-        """Tiles along each axis."""
         return tuple(
             None if axis.size is None else -(-axis.size // t)
             for axis, t in zip(self.acted, self.sizes, strict=True)
         )
 
     def in_words(self) -> str:
-        """The effect of the tile, one line."""
         sentences = [*self._joining(), self._tiling(), *self._padding()]
         return "; ".join(sentences)
 
@@ -303,7 +289,6 @@ _MEMORY_SPACES: Final = {
 
 
 def type_part(element_type: str, layout: XlaLayout) -> Part:
-    """Return the part that names the elements."""
     what = type_in_words(element_type)
     if element_type in ("token", "opaque") or layout.element_size_in_bits:
         return Part(element_type, what)
@@ -311,7 +296,6 @@ def type_part(element_type: str, layout: XlaLayout) -> Part:
 
 
 def shape_part(dims: Sequence[Dimension]) -> Part:
-    """The sizes, each with its dimension's name."""
     text = f"[{','.join(dim_text(dim.size, dim.is_dynamic) for dim in dims)}]"
     if not dims:
         return Part(text, "a scalar: one element")
@@ -410,7 +394,6 @@ def _split(
 def describe(
     layout: XlaShape | XlaLayout, sizes: Sequence[int | str | None] | None = None
 ) -> Description:
-    """Say what each part of an XLA shape or layout means."""
     return (
         _describe_shape(layout) if isinstance(layout, XlaShape) else _describe_layout(layout, sizes)
     )

@@ -65,7 +65,6 @@ class Node:
 
     @property
     def is_condition(self) -> bool:
-        """Whether the value is true or false."""
         return self.op in (Op.LT, Op.LE, Op.GE, Op.EQ, Op.ANY)
 
     def __repr__(self) -> str:
@@ -96,15 +95,12 @@ class Nodes:
         return found
 
     def const(self, value: int) -> Node:
-        """Return an integer."""
         return self.make(Op.CONST, (), Interval(value, value), value=value)
 
     def name(self, name: str, interval: Interval) -> Node:
-        """Return a variable, or a symbolic size."""
         return self.make(Op.NAME, (), interval, value=name)
 
     def condition(self, op: Op, *args: Node) -> Node:
-        """Return a condition on nodes."""
         return self.make(op, args, Interval(0, 1))
 
 
@@ -139,7 +135,7 @@ Term: TypeAlias = tuple[Atom | None, Int]
 
 
 @frozen
-class Arithmetic:
+class TargetArithmetic:
     """The meaning of a target's operators."""
 
     #: whether division and remainder round down for negative operands too, as in Python; otherwise
@@ -153,12 +149,12 @@ class Lowering:
     """A lowering of affine expressions to nodes that share their common parts.
 
     >>> from morello_layouts.core.expr import variable
-    >>> Lowering(Arithmetic()).form(variable("i", 0, 7) // 4)
+    >>> Lowering(TargetArithmetic()).form(variable("i", 0, 7) // 4)
     Node(div, None, [Node(name, i, []), Node(const, 4, [])])
     """
 
     def __init__(
-        self, arithmetic: Arithmetic, size_bounds: Mapping[str, Interval] | None = None
+        self, arithmetic: TargetArithmetic, size_bounds: Mapping[str, Interval] | None = None
     ) -> None:
         """Begin without nodes; symbolic sizes without bounds are at least 1."""
         self.arithmetic = arithmetic
@@ -205,7 +201,6 @@ class Lowering:
         return node
 
     def size(self, name: str) -> Node:
-        """Return a symbolic size."""
         return self.nodes.name(name, self.size_bounds.get(name, Interval(1, None)))
 
     def _size(self, name: SizeAtom, times: int) -> Node:

@@ -30,12 +30,10 @@ class IntType(Enum):
 
     @property
     def largest(self) -> int:
-        """The largest value of the type."""
         return (1 << self.bits - self.signed) - 1
 
     @property
     def smallest(self) -> int:
-        """The smallest value of the type."""
         return -self.largest - 1 if self.signed else 0
 
 
@@ -217,8 +215,8 @@ class Text(NamedTuple):
         return self.text if self.level == ATOM else f"({self.text})"
 
 
-class Printer:
-    """A printer of operations; a subclass states the differences from C."""
+class Operators:
+    """How a language writes operations: as C does, but for what a subclass says."""
 
     #: the binary operators, spaces included.
     symbols: ClassVar[Mapping[Op, str]] = {
@@ -240,10 +238,6 @@ class Printer:
     #: whether an operation on 32 and 64 bits is computed in 64 bits by itself.
     widens: ClassVar[bool] = True
 
-    def __init__(self, widths: Widths | None) -> None:
-        """Make a printer; without widths, integers have one type or grow."""
-        self.widths = widths
-
     def literal(self, value: int, kind: IntType | None) -> str:
         """Return an integer in an operation of a type."""
         return str(value)
@@ -255,6 +249,14 @@ class Printer:
     def truth_value(self, condition: Text, kind: IntType | None) -> Text:
         """Return a condition as 0 or 1, in an operation of a type."""
         return Text(f"({condition.text})", ATOM)
+
+
+@frozen
+class Printer:
+    """A printer of operations in a language; without widths, integers have one type or grow."""
+
+    language: Operators
+    widths: Widths | None
 
     def write(self, roots: Sequence[Node], names: Mapping[Node, str]) -> dict[Node, str]:
         """Return the text of every root and of every named node, in terms of the names."""
@@ -280,7 +282,7 @@ class Printer:
             return Text(node.value, ATOM)
         kind = None if self.widths is None else self.widths.operation(node)
         if node.op is Op.CONST:
-            return Text(self.literal(node.value, kind), ATOM if node.value >= 0 else SUM)
+            return Text(self.language.literal(node.value, kind), ATOM if node.value >= 0 else SUM)
         if node.op is Op.ANY:
             return self._any(node, used)
         if node.op is Op.SUM:
@@ -293,14 +295,14 @@ class Printer:
             need_of = PRODUCT if is_chain else need
             texts.append(self._operand(arg, kinds.get(arg), kind, need_of, used))
         is_product = node.op in (Op.MUL, Op.DIV, Op.MOD)
-        return Text(self.symbols[node.op].join(texts), PRODUCT if is_product else LOOSE)
+        return Text(self.language.symbols[node.op].join(texts), PRODUCT if is_product else LOOSE)
 
     def _any(self, node: Node, used: Mapping[Node, Text]) -> Text:
         if not node.args:
-            return Text(self.truth[0], ATOM)
+            return Text(self.language.truth[0], ATOM)
         if len(node.args) == 1:
             return used[node.args[0]]
-        symbol, need = self.any_of
+        symbol, need = self.language.any_of
         texts = []
         for arg in node.args:
             # Comparisons bind more tightly than ||, but less than |.
@@ -329,7 +331,7 @@ class Printer:
         values = [arg for arg in args if arg.op is not Op.CONST and not arg.is_condition]
         own = {arg: self.widths.result(arg) for arg in values}
         wrong = [arg for arg in values if own[arg] != kind]
-        if not self.widens or kind.bits == 32 or not self._may_widen(kind, own.values()):
+        if not self.language.widens or kind.bits == 32 or not self._may_widen(kind, own.values()):
             return dict.fromkeys(wrong, kind)
         # From the left, each step has one wide operand, which widens the other.
         first = list(args[:2])
@@ -354,11 +356,11 @@ class Printer:
     ) -> str:
         text = used[arg]
         if arg.op is Op.CONST:
-            text = Text(self.literal(arg.value, kind), text.level)
+            text = Text(self.language.literal(arg.value, kind), text.level)
         elif arg.is_condition:
-            text = self.truth_value(text, kind)
+            text = self.language.truth_value(text, kind)
         elif cast is not None:
-            text = self.cast(text, cast)
+            text = self.language.cast(text, cast)
         return text.text if text.level >= need else f"({text.text})"
 
 

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Mapping
-from typing import ClassVar, Final, Literal, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping
+from typing import ClassVar, Final, Literal, TypeAlias, TypeVar
 
-from morello_layouts.errors import LayoutError
+from morello_layouts.core.expr import AffineExpr, Var
+from morello_layouts.core.expr.sizes import Int
+from morello_layouts.core.limits import TRITON_BLOCK
+from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.outputs.codegen.language import (
     PADDING,
     PADDING_LAST,
     Formulas,
     Language,
-    ProgramLanguage,
     words,
 )
-from morello_layouts.outputs.codegen.mathematics import LatexLanguage, MlirLanguage, SympyLanguage
+from morello_layouts.outputs.codegen.loops import LoopLanguage
+from morello_layouts.outputs.codegen.mathematics import LatexLanguage, SympyLanguage
+from morello_layouts.outputs.codegen.mlir import MlirLanguage
 from morello_layouts.outputs.codegen.operations import Op
-from morello_layouts.outputs.codegen.printer import ATOM, IntType, Printer, Text, Widths
+from morello_layouts.outputs.codegen.printer import ATOM, IntType, Operators, Text, Widths
+from morello_layouts.outputs.codegen.programs import ProgramLanguage
+from morello_layouts.outputs.codegen.statements import LoopAxis, VectorBlock
 
 _WORDS = words(
     "auto bool break case char const continue default do double else enum extern false float for "
@@ -41,7 +47,31 @@ _KEPT = re.compile(
 _SUFFIX = {IntType.U32: "u", IntType.I32: "", IntType.U64: "ull", IntType.I64: "ll"}
 
 
-class _CPrinter(Printer):
+class CLanguage(ProgramLanguage):
+    """C11."""
+
+    name: ClassVar[str] = "c"
+    title: ClassVar[str] = "C"
+    reserved: ClassVar[frozenset[str]] = _WORDS
+    headers: ClassVar[str] = (  # string.h, and stdlib.h through immintrin.h
+        r"_.*|\w+_t|NULL|offsetof|mem\w+|str\w+"
+        r"|abort|abs|aligned_alloc|at_quick_exit|atexit|ato[fil]|atoll|bsearch|calloc|div|exit|free"
+        r"|getenv|labs|ldiv|llabs|lldiv|malloc|mblen|mbstowcs|mbtowc|posix_memalign|qsort"
+        r"|quick_exit|rand|realloc|srand|system|wcstombs|wctomb"
+    )
+    qualifiers: ClassVar[str] = "static inline"
+    binding: ClassVar[str] = "const {type} {name} = {text};"
+    check: ClassVar[str] = "assert({});"
+    discard: ClassVar[str] = "(void){};"
+    keeps_asserts: ClassVar[bool] = False  # NDEBUG
+    include: ClassVar[str] = "#include <stdint.h>\n\n"
+
+    def is_name(self, name: str) -> bool:
+        return super().is_name(name) and _KEPT.fullmatch(name) is None
+
+    def type_of(self, kind: IntType | None) -> str:
+        return "bool" if kind is None else f"{'' if kind.signed else 'u'}int{kind.bits}_t"
+
     def literal(self, value: int, kind: IntType | None) -> str:
         if kind is None or abs(value) < 2**31:
             return str(value)
@@ -49,47 +79,21 @@ class _CPrinter(Printer):
         return f"(-{-value - 1}ll - 1)" if value == -(2**63) else f"{value}{_SUFFIX[kind]}"
 
     def cast(self, text: Text, kind: IntType) -> Text:
-        return Text(f"({_c_type(kind)}){text.closed}", ATOM)
-
-
-def _c_type(kind: IntType | None) -> str:
-    return "bool" if kind is None else f"{'' if kind.signed else 'u'}int{kind.bits}_t"
-
-
-class CLanguage(ProgramLanguage):
-    """C11."""
-
-    name: ClassVar[str] = "c"
-    title: ClassVar[str] = "C"
-    reserved: ClassVar[frozenset[str]] = _WORDS
-    qualifiers: ClassVar[str] = "static inline"
-    printer: ClassVar[type[Printer]] = _CPrinter
-    binding: ClassVar[str] = "const {type} {name} = {text};"
-    check: ClassVar[str] = "assert({});"
-    discard: ClassVar[str] = "(void){};"
-    keeps_asserts: ClassVar[bool] = False  # NDEBUG
-
-    def is_name(self, name: str) -> bool:
-        """Whether a text may name a variable or a function."""
-        return super().is_name(name) and _KEPT.fullmatch(name) is None
-
-    def type_of(self, kind: IntType | None) -> str:
-        """Return the type of a number, or of a condition."""
-        return _c_type(kind)
+        return Text(f"({self.type_of(kind)}){text.closed}", ATOM)
 
     def function(self, formulas: Formulas, *, asserts: bool) -> str:
         """Return a function; several results go through pointers, the padding condition returns."""
         program = self.program(formulas, named_results=False, asserts=asserts)
         arguments = [f"{kind} {name}" for name, kind in self.argument_types(formulas)]
-        body = self.body(program)
+        body = self.before(program)
         if not formulas.is_single:
             outputs = [r for r in program.results if r[0] != PADDING]
-            arguments += [f"{_c_type(kind)} *{name}" for name, _, kind in outputs]
+            arguments += [f"{self.type_of(kind)} *{name}" for name, _, kind in outputs]
             body += [f"*{name} = {text};" for name, text, _ in outputs]
         returns = "void"
         if formulas.is_single or formulas.limits is not None:
             _, text, kind = program.results[-1]
-            returns = _c_type(kind)
+            returns = self.type_of(kind)
             body.append(f"return {text};")
         has_bool = returns == "bool" or "false" in program.asserts
         headers = ["assert.h"] * asserts + ["stdbool.h"] * has_bool + ["stdint.h"]
@@ -112,23 +116,13 @@ class CudaLanguage(CLanguage):
     name: ClassVar[str] = "cuda"
     title: ClassVar[str] = "CUDA"
     reserved: ClassVar[frozenset[str]] = _CPP_WORDS
+    headers: ClassVar[str] = (
+        rf"{CLanguage.headers}|cuda\w*|dim3"
+        r"|(u?(char|short|int|long|longlong)|float|double)[1-4](_\d+a)?"
+    )
     qualifiers: ClassVar[str] = "static __host__ __device__ __forceinline__"
-
-
-class _PythonPrinter(Printer):
-    symbols: ClassVar[Mapping[Op, str]] = {
-        **Printer.symbols,
-        Op.MUL: "*",
-        Op.DIV: "//",
-        Op.MOD: "%",
-    }
-    any_of: ClassVar[tuple[str, int]] = (" | ", ATOM)
-    truth: ClassVar[tuple[str, str]] = ("False", "True")
-
-
-class _TritonPrinter(_PythonPrinter):
-    def cast(self, text: Text, kind: IntType) -> Text:
-        return Text(f"tl.cast({text.text}, tl.int{kind.bits})", ATOM)
+    opening: ClassVar[str] = 'extern "C" __global__ void {name}({arguments}) {{'
+    parallel: ClassVar[str] = "blockIdx.x"
 
 
 class PythonLanguage(ProgramLanguage):
@@ -139,15 +133,40 @@ class PythonLanguage(ProgramLanguage):
     reserved: ClassVar[frozenset[str]] = frozenset([
         *keyword.kwlist, "np", "tl", "triton", "assert",
     ])  # fmt: skip
-    printer: ClassVar[type[Printer]] = _PythonPrinter
+    headers: ClassVar[str] = r"int|__\w+__"
+    symbols: ClassVar[Mapping[Op, str]] = {
+        **Operators.symbols,
+        Op.MUL: "*",
+        Op.DIV: "//",
+        Op.MOD: "%",
+    }
+    any_of: ClassVar[tuple[str, int]] = (" | ", ATOM)
+    truth: ClassVar[tuple[str, str]] = ("False", "True")
     binding: ClassVar[str] = "{name} = {text}"
     check: ClassVar[str] = "assert np.all({})"
     has_widths: ClassVar[bool] = False
     floors: ClassVar[bool] = True
+    comment: ClassVar[str] = "#"
+    loop: ClassVar[str] = "for {v} in range({start}, {stop}):"
+    end: ClassVar[str] = ""
+    variable: ClassVar[str] = binding
+    stop: ClassVar[str] = ""
+    opening: ClassVar[str] = "def {name}({arguments}):"
+    typed: ClassVar[str] = "{name}"
+    condition: ClassVar[str] = "if {}:"
+    both: ClassVar[str] = " and "
+    least: ClassVar[str] = "min({a}, {b})"
+    array: ClassVar[str] = typed
+    written: ClassVar[str] = typed
+    loop_words: ClassVar[frozenset[str]] = words("range min")
 
-    def head(self, *, asserts: bool) -> list[str]:
-        """Return the lines before the function."""
-        return ["import numpy as np", "", ""] if asserts else []
+    def imports(self, *, asserts: bool) -> str:
+        """Return the lines before a function of formulas."""
+        return "import numpy as np\n\n\n" if asserts else ""
+
+    def default(self) -> str:
+        body = super().default()  # a comment alone is not a statement
+        return f"pass  {body}" if body.startswith(self.comment) else body
 
     def function(self, formulas: Formulas, *, asserts: bool) -> str:
         """Return a function; several results, and the padding condition, are a tuple."""
@@ -156,11 +175,11 @@ class PythonLanguage(ProgramLanguage):
         comma = "," if len(results) == 1 and not formulas.is_single else ""
         body = [
             *_docstring(formulas.comment(PADDING_LAST)),
-            *self.body(program),
+            *self.before(program),
             f"return {', '.join(results)}{comma}",
         ]
         lines = [
-            *self.head(asserts=asserts),
+            *self.imports(asserts=asserts).splitlines(),
             f"def {formulas.name}({', '.join(formulas.arguments)}):",
             *(f"    {line}".rstrip() for line in body),
         ]
@@ -172,16 +191,110 @@ class TritonLanguage(PythonLanguage):
 
     name: ClassVar[str] = "triton"
     title: ClassVar[str] = "Triton"
-    printer: ClassVar[type[Printer]] = _TritonPrinter
     check: ClassVar[str] = "tl.device_assert({})"
     has_widths: ClassVar[bool] = True
     declares: ClassVar[bool] = False
     unsigned: ClassVar[bool] = False
     floors: ClassVar[bool] = False
+    counts: ClassVar[bool] = False
+    vectors: ClassVar[int] = 2
+    parallel: ClassVar[str] = "tl.program_id(0)"
+    include: ClassVar[str] = "import triton\nimport triton.language as tl\n\n\n"
+    opening: ClassVar[str] = f"@triton.jit\n{PythonLanguage.opening}"
+    loop_words: ClassVar[frozenset[str]] = words("range min mask triton")
 
-    def head(self, *, asserts: bool) -> list[str]:
-        """Return the imports and the decorator."""
-        return ["import triton", "import triton.language as tl", "", "", "@triton.jit"]
+    def imports(self, *, asserts: bool) -> str:
+        return f"{self.include}@triton.jit\n"
+
+    def cast(self, text: Text, kind: IntType) -> Text:
+        return Text(f"tl.cast({text.text}, tl.int{kind.bits})", ATOM)
+
+    def whole(self, depth: int = 0) -> Iterator[str]:
+        for size in self.nest.space.size_names:  # an argument of any width
+            yield f"{'    ' * depth}{size} = tl.cast({size}, tl.int64)"
+        yield from super().whole(depth)
+
+    def block(self, block: VectorBlock) -> list[str]:
+        """Return the vectors of the inner loops, and the masks that the body uses."""
+        lines, conditions = [], [*block.conditions]
+        total = 1
+        for k, axis in enumerate(block.axes):
+            size = _power_of_two(axis)
+            total *= size
+            at = "" if len(block.axes) == 1 else "[:, None]" if k == 0 else "[None, :]"
+            lines.append(f"{axis.name} = tl.arange(0, {size}){at}")
+            if size != axis.size:
+                conditions.append((axis.variable, axis.size))
+        if total > TRITON_BLOCK:
+            raise UnsupportedError(
+                f"a block: expected up to {TRITON_BLOCK} elements, got {total}",
+                "Triton has no larger blocks",
+                "give tiles, such as tile={'i': 32, 'j': 128}",
+            )
+        without = "False" if 0 in self.nest.space.sizes.values() else ""
+        for name, form in self.masks.items():
+            if f"{{{name}}}" in self.body:
+                own = (f"({self.below(*x)})" for x in _over(form, conditions, block.axes))
+                lines.append(f"{name} = {without or ' & '.join(own) or None}")
+        return lines
+
+    @property
+    def masks(self) -> dict[str, AffineExpr | None]:
+        """The names of masks, each with the offset whose coordinates it is over; None for all."""
+        forms = dict(self.offsets)
+        return {"mask": None, **{f"mask_{a}": forms.get(a) for a in self.nest.plan.results}}
+
+    @property
+    def offsets(self) -> Iterable[tuple[str, AffineExpr]]:
+        names = (access.name for access in self.nest.space.accesses)
+        return zip(names, self.nest.forms, strict=True)
+
+    def visit(self) -> list[str]:
+        masks = {name: name for name in self.masks}  # they have their names in the body
+        return [self.filled(line, masks) for line in super().visit()]
+
+    def default(self) -> str:
+        inner = {axis.name for axis in self.nest.axes[-self.vectors :]}
+        values, masks = [], []
+        for name, form in self.offsets:
+            is_whole = inner <= {v.name for v in form.variables()}
+            masks.append("mask" if is_whole else f"mask_{name}")  # as many dimensions as pointers
+            values.append(f"tl.load({name} + {{{name}}}, mask={{{masks[-1]}}})")
+        names = [access.name for access in self.nest.space.accesses]
+        if self.nest.is_copy:
+            return f"tl.store({names[1]} + {{{names[1]}}}, {values[0]}, mask={{{masks[1]}}})"
+        pairs = zip(names, values, strict=True)
+        return "\n".join(f"{name}_values = {value}" for name, value in pairs)
+
+
+def _over(
+    offset: AffineExpr | None,
+    conditions: Iterable[tuple[AffineExpr, Int]],
+    axes: Iterable[LoopAxis],
+) -> Iterator[tuple[AffineExpr, Int]]:
+    """Yield the conditions on the loops of an offset; without an offset, all.
+
+    A vector that the offset does not depend on stands at its start: where no element is there, the
+    offset is none of the array's. So a mask has no more dimensions than its pointers.
+    """
+    own = set() if offset is None else {v.name for v in offset.variables()}
+    gone = {axis.name for axis in axes} - own
+    for form, n in conditions:
+        if offset is None:
+            yield form, n
+        elif own & {v.name for v in form.variables()}:
+            kept = [(x, k) for x, k in form.terms if not (isinstance(x, Var) and x.name in gone)]
+            yield AffineExpr.from_terms(kept, form.const), n
+
+
+def _power_of_two(axis: LoopAxis) -> int:
+    if not isinstance(axis.size, int):
+        raise UnsupportedError(
+            f"{axis.name}: expected a number of turns, got {axis.size}",
+            "a block of Triton has a size that is known when it is compiled",
+            f"give tile={{{axis.coordinate!r}: 128}}, or numbers for sizes",
+        )
+    return 1 << max(axis.size - 1, 0).bit_length()
 
 
 def _docstring(about: list[str]) -> list[str]:
@@ -189,17 +302,6 @@ def _docstring(about: list[str]) -> list[str]:
         return []
     first, *others = (line.replace("\\", r"\\").replace('"', r"\"") for line in about)
     return [f'"""{first}', "", *others, '"""'] if others else [f'"""{first}"""']
-
-
-class _RustPrinter(Printer):
-    widens: ClassVar[bool] = False
-
-    def cast(self, text: Text, kind: IntType) -> Text:
-        return Text(f"({text.closed} as {kind.text})", ATOM)
-
-    def truth_value(self, condition: Text, kind: IntType | None) -> Text:
-        assert kind is not None
-        return Text(f"{kind.text}::from({condition.text})", ATOM)
 
 
 class RustLanguage(ProgramLanguage):
@@ -214,14 +316,37 @@ class RustLanguage(ProgramLanguage):
         "virtual where while yield i32 u32 i64 u64 bool _ "
         "None Some Ok Err"
     )
-    printer: ClassVar[type[Printer]] = _RustPrinter
+    widens: ClassVar[bool] = False
     binding: ClassVar[str] = "let {name}: {type} = {text};"
     check: ClassVar[str] = "assert!({});"
     discard: ClassVar[str] = "let _ = {};"
+    loop: ClassVar[str] = "for {v} in {start}..{stop} {{"
+    variable: ClassVar[str] = "let mut {name}: {type} = {text};"
+    opening: ClassVar[str] = "pub fn {name}({arguments}) {{"
+    typed: ClassVar[str] = "{name}: {type}"
+    condition: ClassVar[str] = "if {} {{"
+    least: ClassVar[str] = "{a}.min({b})"
+    array: ClassVar[str] = "{name}: &[{type}]"
+    written: ClassVar[str] = "{name}: &mut [{type}]"
+    elements: ClassVar[Mapping[str, str]] = {"f32": "f32", "f64": "f64"}
+    integers: ClassVar[tuple[str, str]] = ("i{}", "u{}")
 
     def type_of(self, kind: IntType | None) -> str:
-        """Return the type of a number, or of a condition."""
         return "bool" if kind is None else kind.text
+
+    def cast(self, text: Text, kind: IntType) -> Text:
+        return Text(f"({text.closed} as {kind.text})", ATOM)
+
+    def truth_value(self, condition: Text, kind: IntType | None) -> Text:
+        assert kind is not None
+        return Text(f"{kind.text}::from({condition.text})", ATOM)
+
+    def as_type(self, text: str, kind: str) -> str:
+        is_atom = re.fullmatch(r"\w+|.*\.min\(.*\)", text)
+        return f"{text if is_atom else f'({text})'} as {kind}"
+
+    def index(self, text: str) -> str:
+        return self.as_type(text, "usize")
 
     def widths(self, formulas: Formulas, *, declared: bool) -> Widths:
         """Return the types that a function declares: Rust converts nothing by itself."""
@@ -245,7 +370,7 @@ class RustLanguage(ProgramLanguage):
             *([] if is_snake else ["#[allow(non_snake_case)]"]),
             "#[inline]",
             f"pub fn {formulas.name}({', '.join(arguments)}) -> {returned} {{",
-            *(f"    {line}" for line in (*self.body(program), value)),
+            *(f"    {line}" for line in (*self.before(program), value)),
             "}",
         ]
         return "\n".join(lines)
@@ -273,6 +398,28 @@ TARGETS: Final[tuple[str, ...]] = tuple(LANGUAGES)
 """The names of all targets."""
 
 
+Kind = TypeVar("Kind", bound=Language)
+
+
+def _named(target: str, known: Mapping[str, type[Kind]], why: str) -> type[Kind]:
+    name = target.lower() if isinstance(target, str) else ""
+    if name not in known:
+        raise LayoutError(
+            f"target: expected one of {', '.join(known)}, got {target!r}", why, "name one of them"
+        )
+    return known[name]
+
+
+def loop_languages() -> dict[str, type[LoopLanguage]]:
+    """Return the languages that have loops."""
+    return {name: one for name, one in LANGUAGES.items() if issubclass(one, LoopLanguage)}
+
+
+def loop_language(target: str) -> type[LoopLanguage]:
+    """Return the language of a name, for loop nests."""
+    return _named(target, loop_languages(), "nests are printed in these languages")
+
+
 def print_formulas(
     formulas: Formulas,
     target: str,
@@ -289,14 +436,7 @@ def print_formulas(
     >>> print_formulas(formulas, "c"), print_formulas(formulas, "c", shift=True)
     ('32 * (i / 8) + i % 8', '((i >> 3) << 5) + (i & 7)')
     """
-    name = target.lower() if isinstance(target, str) else ""
-    if name not in LANGUAGES:
-        raise LayoutError(
-            f"target: expected one of {', '.join(TARGETS)}, got {target!r}",
-            "formulas are printed in these targets",
-            "name one of them",
-        )
-    language = LANGUAGES[name](shift=shift)
+    language = _named(target, LANGUAGES, "formulas are printed in these targets")(shift=shift)
     if asserts and not function:
         raise LayoutError(
             "asserts: expected a function, got an expression",

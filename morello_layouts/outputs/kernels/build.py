@@ -14,16 +14,18 @@ import struct
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from morello_layouts.core.expr.sizes import Int
 from morello_layouts.core.fields import frozen
+from morello_layouts.core.files import written
 from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.limits import COMPILER_MESSAGE, COMPILER_SECONDS, KERNELS_KEPT
 from morello_layouts.errors import LayoutError
@@ -314,47 +316,72 @@ def compiler() -> tuple[str, ...] | None:
 def cache_folder() -> Path:
     """Return the folder of built kernels: ``MORELLO_LAYOUTS_CACHE``, or in the user's cache."""
     own, home = os.environ.get("MORELLO_LAYOUTS_CACHE"), os.environ.get("XDG_CACHE_HOME")
-    try:
-        if own:
-            return Path(own).resolve()  # the loader looks up a bare file name elsewhere
-        return ((Path(home) if home else Path.home() / ".cache") / "morello_layouts").resolve()
-    except RuntimeError as error:
-        raise LayoutError(
-            "there is no folder for built kernels",
-            str(error),
-            "set MORELLO_LAYOUTS_CACHE to a folder that can be written",
-        ) from error
+    if own:
+        return Path(own).resolve()  # the loader looks up a bare file name elsewhere
+    return ((Path(home) if home else Path.home() / ".cache") / "morello_layouts").resolve()
 
 
 def load(source: str, name: str, command: tuple[str, ...], flags: tuple[str, ...] = FLAGS) -> Any:
     """Return a C function of a source, from the cache or built anew.
 
-    A library of the cache that is damaged or does not load is built again.
+    A library of the cache that is damaged or does not load is built again. Where the cache cannot
+    be written, a warning says so, and the library is loaded from a private temporary folder.
     """
     key = "\0".join((source, *command, *flags, _version(command), _processor()))
     wanted = _digest(key.encode(errors="surrogateescape"))
+    folder = _cache()
+    for library in [] if folder is None else folder.glob(f"{wanted}-*.so"):
+        with suppress(OSError, AttributeError):
+            if library.name == _file_name(wanted, library):
+                return _function(library, name)
     try:
-        folder = cache_folder()
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _require_private(folder)
-        for library in folder.glob(f"{wanted}-*.so"):
-            with suppress(OSError, AttributeError):
-                if library.name == _file_name(wanted, library):
-                    return _function(library, name)
-        with tempfile.TemporaryDirectory(dir=folder) as place:
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
             text, built = Path(place) / "kernel.c", Path(place) / "kernel.so"
             text.write_text(source, encoding="utf-8")
             _compile([*command, *flags, str(text), "-o", str(built)])
-            function = _loaded(built, name, command)
-            # Another process that builds the same at the same time loses nothing.
-            built.replace(folder / _file_name(wanted, built))
+            get = partial(_loaded, name=name, command=command)
+            return _kept(built, folder, wanted, get)
     except OSError as error:
         raise LayoutError(
             "the kernel could not be built",
             f"{type(error).__name__}: {error}",
-            "set MORELLO_LAYOUTS_CACHE to a folder that can be written",
+            "set TMPDIR to a folder that can be written",
         ) from error
-    return function
+
+
+def _cache() -> Path | None:
+    """Return the folder of built kernels; None, with a warning, if it cannot be made."""
+    try:
+        folder = cache_folder()
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _require_private(folder)
+    except (OSError, RuntimeError) as error:
+        _warn(str(error))
+        return None
+    return folder
+
+
+def _warn(why: str) -> None:
+    """Say that kernels are built anew in each process; Python shows one text of a line once."""
+    fix = "set MORELLO_LAYOUTS_CACHE to a folder that can be written"
+    warnings.warn(f"built kernels are not kept: {why}; {fix}", RuntimeWarning, stacklevel=1)
+
+
+def _kept(built: Path, folder: Path | None, wanted: str, load: Callable[[Path], Any]) -> Any:
+    """Copy a library to the cache, and load it from there; else from where it is.
+
+    Another process that builds the same at the same time loses nothing.
+    """
+    if folder is None or not built.exists():
+        return load(built)
+    try:
+        with written(folder / _file_name(wanted, built)) as beside:
+            shutil.copyfile(built, beside)
+            return load(beside)
+    except LayoutError as error:  # a full disk; or no code may be loaded from there
+        found = load(built)
+        _warn(f"{folder}: {error.why.rpartition(': ')[2]}")
+        return found
 
 
 def _require_private(folder: Path) -> None:

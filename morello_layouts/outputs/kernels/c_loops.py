@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from morello_layouts.core.expr import AffineExpr, Digit
 from morello_layouts.core.expr.sizes import Int, Quotient, SizeAtom, is_nonnegative
-from morello_layouts.core.fields import frozen
-from morello_layouts.core.recipe import Recipe, has_inverse, offset_of
-from morello_layouts.core.recipe.readings import value_of
-from morello_layouts.errors import UnsupportedError
-from morello_layouts.outputs.codegen.operations import raised
 from morello_layouts.outputs.codegen.targets import CLanguage, CudaLanguage
 from morello_layouts.outputs.kernels.c_vectors import (
     interleave_call,
     transposition_lines,
     turn_lines,
 )
-from morello_layouts.outputs.kernels.chains import offset_form
-from morello_layouts.outputs.kernels.domains import DerivedCount, LoopAxis, estimate, upper_bound
+from morello_layouts.outputs.kernels.domains import CopyAxis, DerivedCount, estimate, upper_bound
+from morello_layouts.outputs.kernels.labels import LoopLabel
 from morello_layouts.outputs.kernels.nests import (
     CACHE_LINE,
     CopyElement,
@@ -30,24 +24,22 @@ from morello_layouts.outputs.kernels.nests import (
     FillRun,
     FusedLoop,
     Interleave,
+    LargeTransposition,
     LoopTree,
     Nest,
     Transposition,
-    Turn,
     fuse_loops,
     offsets,
 )
-from morello_layouts.outputs.kernels.plan import Elementwise
 from morello_layouts.outputs.kernels.staging import StagedBlocks, image_of
 from morello_layouts.outputs.kernels.vectorize import MOST_PREFETCHED
-from morello_layouts.outputs.kernels.walks import Walk
 
 INDENT: Final = "    "
 _MOST_UNROLLED: Final = 4  # vectors: compilers unroll a loop of a known count as far
 
 # The names that the text of a kernel uses, and those that its headers use.
 _OWN: Final = re.compile(
-    r"(t|s|i|j|p|v|r|e|x|y|some)\d*|[di]\d+(_\d+)?(_in\d+)?(_at|_end)*|k|tile|dim3|cuda\w*"
+    r"(t|s|i|j|p|v|r|e|x|y|some)\d*|[di]\d+(_\d*)?(_in\d+)?(_at|_end)*|k|tile|dim3|cuda\w*"
     r"|(block|thread|grid)\w*|g|u|n|b|end|group|piece\d*|units|fill|fill_item|from|to|strip|image"
     r"|blocks|parts?|phase|size_\w*|rows?\d*|stage|column|stream|source|target|size_t|NULL|linux|unix"
     r"|u?int(ptr|max|_\w+|\d+)_t|mem\w+|str\w*|RELAYOUT\w*|relayout\w*|_.*"
@@ -75,12 +67,12 @@ class Hoisted:
     ('8', 'v0', ['const size_t v0 = 4 * N;'])
     """
 
-    def __init__(self, walk: Walk | None = None) -> None:
-        """Begin without scalars; ``walk`` says what loops walk over."""
+    def __init__(self, label: LoopLabel | None = None) -> None:
+        """Begin without scalars; ``label`` says what loops walk over."""
         self._names: dict[Int, str] = {}
         self._tests: dict[str, str] = {}
         self._loops: dict[str, int] = {}
-        self._walk = walk
+        self._label = label
         self.lines: list[str] = []
 
     def __call__(self, number: Int) -> str:
@@ -96,7 +88,7 @@ class Hoisted:
             self.lines.append(f"const size_t {self._names[number]} = {text};")
         return self._names[number]
 
-    def loop(self, axis: LoopAxis, strides: tuple[Int, Int], depth: int) -> tuple[str, str]:
+    def loop(self, axis: CopyAxis, strides: tuple[Int, Int], depth: int) -> tuple[str, str]:
         """Return the name of a loop's variable, and a comment of what the loop walks over.
 
         No two loops at different depths have one name: one of them may be around the other.
@@ -106,14 +98,14 @@ class Hoisted:
             strides: its strides in source and target; 0 in a buffer of the kernel's own.
             depth: the number of loops around it.
 
-        >>> Hoisted(lambda axis: (1, 32)).loop(LoopAxis(8, 128, 4), (128, 4), 0)
+        >>> Hoisted(lambda axis: (1, 32)).loop(CopyAxis(8, 128, 4), (128, 4), 0)
         ('d1_32', ' /* d1 in steps of 32 */')
         """
         known = replace(axis, source=strides[0], target=strides[1])
-        walk = None if self._walk is None else self._walk(known)
-        if walk is None:
+        label = None if self._label is None else self._label(known)
+        if label is None:
             return f"i{depth}", ""
-        dim, step = walk
+        dim, step = label
         name = f"d{dim}_{step}" if step > 1 else f"d{dim}"
         if self._loops.setdefault(name, depth) != depth:
             name = f"{name}_in{depth}"
@@ -189,7 +181,7 @@ def tree_lines(
     depth: int = 0,
     divided: int | None = None,
     *,
-    far: bool = False,
+    streams: bool = False,
 ) -> list[str]:
     """Return the loops of a tree.
 
@@ -199,10 +191,10 @@ def tree_lines(
         at: the texts of the addresses at which target and source start.
         depth: the number of loops around the tree.
         divided: the number of the loop that threads divide, 0 for the outermost.
-        far: whether the target lies beyond the caches.
+        streams: whether stores bypass the caches, as the target lies beyond them.
     """
     if isinstance(tree, FusedLoop):
-        return _fused_lines(tree, hoist, at, depth, divided, far=far)
+        return _fused_lines(tree, hoist, at, depth, divided, streams=streams)
     at = _moved(at[0], tree.target, hoist), _moved(at[1], tree.source, hoist)
     if tree.prefetch != 0:
         return _prefetching_lines(tree, hoist, at, depth, divided)
@@ -216,7 +208,7 @@ def tree_lines(
     if unrolled is not None:
         heads[unrolled] = f"RELAYOUT_UNROLL {heads[unrolled]}"
     reads = [] if isinstance(tree.micro, FillRun) else [f"const unsigned char *s0 = {s};"]
-    micro = _micro_lines(tree, hoist, far=far, shared=shared)
+    micro = _micro_lines(tree, hoist, streams=streams, shared=shared)
     return nested(heads, [*reads, f"unsigned char *t0 = {t};", *micro])
 
 
@@ -231,12 +223,12 @@ def _fused_lines(
     depth: int,
     divided: int | None,
     *,
-    far: bool,
+    streams: bool,
 ) -> list[str]:
     """Return a loop of several nests; one test guards all nests over the ends of rows."""
     heads, at = loop_heads((tree.axis,), at, depth, hoist, divided)
     texts = [
-        (_ends(part), tree_lines(part, hoist, at, depth + 1, divided, far=far))
+        (_ends(part), tree_lines(part, hoist, at, depth + 1, divided, streams=streams))
         for part in tree.body
     ]
     always = [line for ends, text in texts if not ends for line in text]
@@ -263,7 +255,7 @@ def _ends(tree: LoopTree) -> list[tuple[Int, ...]]:
 
 
 def staged_lines(
-    part: StagedBlocks, hoist: Hoisted, divided: int | None = None, *, far: bool = False
+    part: StagedBlocks, hoist: Hoisted, divided: int | None = None, *, streams: bool = False
 ) -> list[str]:
     """Return the loops over blocks and the moves into and out of the staging buffer within.
 
@@ -273,10 +265,10 @@ def staged_lines(
     heads, (t, s) = loop_heads(part.loops, at, 0, hoist, divided)
     depth = len(part.loops)
     body = [f"_Alignas({CACHE_LINE}) unsigned char block[{part.size}];"]
-    ways = (part.into, ("block", "from"), False), (part.out, ("to", "block"), far)
-    for way, buffers, to_far in ways:
+    ways = (part.into, ("block", "from"), False), (part.out, ("to", "block"), streams)
+    for way, buffers, out in ways:
         for tree in fuse_loops(way):
-            body += tree_lines(tree, hoist, buffers, depth, far=to_far)
+            body += tree_lines(tree, hoist, buffers, depth, streams=out)
     starts = [f"const unsigned char *from = {s};", f"unsigned char *to = {t};"]
     return nested(heads, [*starts, *body])
 
@@ -293,8 +285,8 @@ def _prefetching_lines(
     body = [
         f"const unsigned char *s0 = {s};",
         f"unsigned char *t0 = {t};",
-        *_micro_lines(nest, hoist, far=False),
-        "RELAYOUT_KEEP();",
+        *_micro_lines(nest, hoist, streams=False),
+        "RELAYOUT_COMPILER_BARRIER();",
     ]
     room = nest.prefetch if fixed else MOST_PREFETCHED
     copied = [f"_Alignas({CACHE_LINE}) unsigned char strip[{room}];"]
@@ -314,7 +306,7 @@ def _prefetching_lines(
 
 
 def _unrolled(nest: Nest) -> int | None:
-    """Return the loop to unroll: the one that compilers would if they knew its count."""
+    """Return the loop that compilers would unroll if its trip count were constant."""
     if not isinstance(nest.micro, Interleave | Deinterleave):
         return None
     if nest.micro.rows > 4:
@@ -330,7 +322,7 @@ def _unrolled(nest: Nest) -> int | None:
 
 
 def loop_heads(
-    loops: Sequence[LoopAxis], at: tuple[str, str], first: int, hoist: Hoisted, divided: int | None
+    loops: Sequence[CopyAxis], at: tuple[str, str], first: int, hoist: Hoisted, divided: int | None
 ) -> tuple[list[str], tuple[str, str]]:
     """Return the heads of loops, and the addresses within; a call does its share of one loop."""
     heads, (t, s) = [], at
@@ -359,7 +351,7 @@ def loop_heads(
 
 def _divided_head(i: str, n: str, *, clamped: bool) -> str:
     """Return the head of a loop whose iterations several calls share."""
-    start, end = (f"RELAYOUT_SHARE({n}, {part}, parts)" for part in ("part", "part + 1"))
+    start, end = (f"RELAYOUT_SPLIT({n}, {part}, parts)" for part in ("part", "part + 1"))
     if clamped:  # the last two steps may write to the same places
         start, end = (x.replace(f"({n},", f"({n} - ({n} > 0),") for x in (start, end))
         end = f"part + 1 < parts ? {end} : {n}"
@@ -374,15 +366,15 @@ def nested(heads: list[str], body: list[str]) -> list[str]:
     return lines + [INDENT * k + "}" for k in reversed(range(len(heads)))]
 
 
-def _micro_lines(nest: Nest, hoist: Hoisted, *, far: bool, shared: bool = False) -> list[str]:
+def _micro_lines(nest: Nest, hoist: Hoisted, *, streams: bool, shared: bool = False) -> list[str]:
     match nest.micro:
-        case Turn():
+        case LargeTransposition():
             return turn_lines(nest.micro, hoist, shared=shared)
         case Transposition():
             return transposition_lines(nest.micro, hoist, shared=shared)
         case CopyRun(size):
             near = "relayout_copy" if isinstance(size, int) else "relayout_copy_row"
-            return [f"{'relayout_put' if far else near}(t0, s0, {hoist(size)});"]
+            return [f"{'relayout_stream_store' if streams else near}(t0, s0, {hoist(size)});"]
         case CopyElement(size):
             return [f"memcpy(t0, s0, {size});"]
         case FillRun(size):
@@ -396,12 +388,12 @@ def _image_lines(nest: Nest, hoist: Hoisted, at: tuple[str, str], depth: int) ->
     image = image_of(nest)
     heads, (t, s) = loop_heads(image.fill.loops, ("image", at[1]), depth, hoist, None)
     reads = [f"const unsigned char *s0 = {s};", f"unsigned char *t0 = {t};"]
-    ahead = [f"RELAYOUT_SOON(s0 + {hoist(at)});" for at in _lines_ahead(nest)]
-    fill = nested(heads, [*reads, *ahead, *_micro_lines(image.fill, hoist, far=False)])
-    steps = [LoopAxis(count, apart, stride) for count, stride, apart in image.runs]
+    ahead = [f"RELAYOUT_PREFETCH(s0 + {hoist(at)});" for at in _lines_ahead(nest)]
+    fill = nested(heads, [*reads, *ahead, *_micro_lines(image.fill, hoist, streams=False)])
+    steps = [CopyAxis(count, apart, stride) for count, stride, apart in image.runs]
     heads, (t, s) = loop_heads(tuple(steps), (at[0], "image"), depth, hoist, None)
-    put = nested(heads, [f"relayout_put({t}, {s}, {hoist(image.run)});"])
-    ends = nested(heads, [f"relayout_open({t}, {hoist(image.run)});"])
+    put = nested(heads, [f"relayout_stream_store({t}, {s}, {hoist(image.run)});"])
+    ends = nested(heads, [f"relayout_load_edges({t}, {hoist(image.run)});"])
     return [f"_Alignas({CACHE_LINE}) unsigned char image[{image.size}];", *ends, *fill, *put]
 
 
@@ -418,103 +410,3 @@ def _lines_ahead(nest: Nest) -> list[Int]:
         case CopyRun(size):
             run = estimate(size)
     return [ahead + row + k for row in rows for k in range(0, run, CACHE_LINE)] if ahead else []
-
-
-@frozen
-class IndexText:
-    """An expression of unsigned integers in C, or with ``//`` as division in Python.
-
-    >>> str(IndexText("d0", str) // 8 * 128 + IndexText("d0", str) % 8)
-    '(d0 / 8 * 128 + d0 % 8)'
-    """
-
-    text: str  #: the expression.
-    number: Callable[[Int], str] | None = None  #: the text of a number in C; None for Python.
-
-    def _with(self, sign: str, other: IndexText | Int) -> IndexText:
-        if isinstance(other, IndexText):
-            return IndexText(f"{self} {sign} {other}", self.number)
-        return IndexText(f"{self} {sign} {self._of(other)}", self.number)
-
-    def _of(self, number: Int) -> IndexText:
-        if self.number is not None:
-            return IndexText(self.number(number), self.number)
-        text = expression(number)
-        return IndexText(text if text.isalnum() else f"({text})")
-
-    def __add__(self, other: IndexText | Int) -> IndexText:
-        if other == 0 or str(other) == "0":
-            return self
-        if self.text == "0":
-            return other if isinstance(other, IndexText) else self._of(other)
-        if isinstance(other, IndexText) or not is_nonnegative(-other):
-            return IndexText(f"({self._with('+', other)})", self.number)
-        return IndexText(f"({self._with('-', -other)})", self.number)
-
-    def __mul__(self, other: Int) -> IndexText:
-        if is_nonnegative(-other):
-            return IndexText(f"(0 - {self * -other})", self.number)
-        return self if other == 1 else self._with("*", other)
-
-    def __floordiv__(self, other: Int) -> IndexText:
-        return self if other == 1 else self._with("//" if self.number is None else "/", other)
-
-    def __mod__(self, other: Int) -> IndexText:
-        return IndexText("0", self.number) if other == 1 else self._with("%", other)
-
-    def __xor__(self, other: IndexText) -> IndexText:
-        return IndexText(f"({self._with('^', other)})", self.number)
-
-    def __str__(self) -> str:
-        return self.text
-
-
-def offset_text(recipe: Recipe, number: Callable[[Int], str] | None = None) -> str:
-    """Return the offset in elements of the element at ``d0, d1, …``.
-
-    Args:
-        recipe: the layout.
-        number: the text of a number in C, such as ``Hoisted()``; None for Python.
-
-    >>> from morello_layouts import index_map
-    >>> offset_text(index_map("f32[3,5]{1,0:T(2,2)}").recipe)
-    '(((d0 % 2 * 2 + d0 // 2 * 12) + d1 % 2) + d1 // 2 * 4)'
-    """
-    at = [IndexText(f"d{k}", number) for k in range(len(recipe.shape))]
-    zero, form = IndexText("0", number), offset_form(recipe)
-    form = form if number is None else raised(form)
-    if number is None or _divides_naturals(form):
-        return str(value_of(form, {f"d{k}": x for k, x in enumerate(at)}, zero))
-    if has_inverse(recipe):  # its steps divide numbers of at least 0 only
-        return str(offset_of(recipe, at, zero))
-    raise UnsupportedError(
-        f"no kernel computes {recipe}",
-        "a quotient or remainder of a negative number differs between languages",
-        "give a formula whose quotients and remainders are of numbers of at least 0",
-    )
-
-
-def _divides_naturals(form: AffineExpr) -> bool:
-    """Whether all that a form divides is at least 0, so that it does not matter how C rounds."""
-    digits = (atom for atom in form.atoms() if isinstance(atom, Digit))
-    least = (digit.operand.interval.lo for digit in digits)
-    return all(lo is not None and is_nonnegative(lo) for lo in least)
-
-
-PLAIN: Final = "The layouts share no digits: a plain loop takes each element through both formulas."
-
-
-def elementwise_lines(
-    of: Elementwise, itemsize: int, hoist: Hoisted, divided: int | None = None
-) -> list[str]:
-    """Return a loop for each dimension, in which each element goes through both formulas."""
-    lines = [f"/* {PLAIN} */"]
-    shape = of.source.shape
-    for k, n in enumerate(map(hoist, shape)):
-        head = f"for (size_t d{k} = 0; d{k} < {n}; d{k}++)"
-        if k == divided:
-            head = _divided_head(f"d{k}", n, clamped=False).removesuffix(" {")
-        lines.append(f"{INDENT * k}{head}")
-    pad = INDENT * len(shape)
-    t, s = (f"{itemsize} * ({offset_text(recipe, hoist)})" for recipe in (of.target, of.source))
-    return [*lines, f"{pad}memcpy(t + {t},\n{pad}    s + {s}, {itemsize});"]

@@ -16,10 +16,10 @@ from morello_layouts.outputs.kernels.nests import (
     CACHE_LINE,
     Deinterleave,
     Interleave,
+    LargeTransposition,
     Levels,
     MicroKernel,
     Transposition,
-    Turn,
     offsets,
 )
 
@@ -309,7 +309,7 @@ def helpers_of(micro: MicroKernel) -> list[Helper]:
             return [across, *tile, across._replace(kind="near")]
         case Transposition():
             widest = Helper("transpose", micro.element, 16 // micro.element, micro.width)
-        case Turn(element=element):
+        case LargeTransposition(element=element):
             return [*_tile_helpers(element), Helper("turn", element, 16 // element, CACHE_LINE)]
         case _:
             return []
@@ -329,7 +329,7 @@ def interleave_call(micro: Interleave | Deinterleave, hoist: Hoist = str) -> str
     return f"{helpers_of(micro)[-1].name}(t0, s0, {_levels(levels, hoist)});"
 
 
-def turn_lines(micro: Turn, hoist: Hoist = str, *, shared: bool = False) -> list[str]:
+def turn_lines(micro: LargeTransposition, hoist: Hoist = str, *, shared: bool = False) -> list[str]:
     """Return a transposition from ``s0`` to ``t0``, or a thread's share of the columns."""
     rows, columns = hoist(micro.rows), hoist(micro.columns)
     places = [
@@ -338,7 +338,7 @@ def turn_lines(micro: Turn, hoist: Hoist = str, *, shared: bool = False) -> list
     share = f"0, {columns}"
     if shared:
         share = ", ".join(
-            f"RELAYOUT_SHARE({columns}, {part}, parts)" for part in ("part", "part + 1")
+            f"RELAYOUT_SPLIT({columns}, {part}, parts)" for part in ("part", "part + 1")
         )
     apart = [_apart(levels, hoist) for levels in (micro.source, micro.target)]
     call = f"{helpers_of(micro)[-1].name}(t0, s0, {', '.join(places)}, {share});"
@@ -403,12 +403,12 @@ def _direct_lines(micro: Transposition, hoist: Hoist, *, shared: bool) -> list[s
     """Return the call of a direct transposition, or of a thread's share of the tiles of columns."""
     (_, row), (_, column) = micro.source[0], micro.target[0]
     rows, columns, name = hoist(micro.rows), hoist(micro.columns), helpers_of(micro)[-1].name
-    last = f"{hoist(column)}, {int(micro.ahead)}"
+    last = f"{hoist(column)}, {int(micro.prefetch_target)}"
     if not shared:
         return [f"{name}(t0, s0, {rows}, {hoist(row)}, {columns}, {last});"]
     line = CACHE_LINE // micro.element
     first, end = (
-        f"RELAYOUT_SHARE({columns} / {line}, {part}, parts) * {line}"
+        f"RELAYOUT_SPLIT({columns} / {line}, {part}, parts) * {line}"
         for part in ("part", "part + 1")
     )
     t, s = f"t0 + x * {hoist(column)}", f"s0 + x * {micro.element}"

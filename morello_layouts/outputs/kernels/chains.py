@@ -22,9 +22,6 @@ class Jump:
     """A part of an offset: ``stride * ((d + phase) // unit)`` of a coordinate d.
 
     The offset jumps by the stride at each coordinate that lies ``phase`` before a multiple.
-
-    >>> Jump(unit=8, phase=3, stride=64)    # rows of 8, from the fourth element of a row on
-    Jump(unit=8, phase=3, stride=64)
     """
 
     unit: int
@@ -43,7 +40,7 @@ class Growth:
 
 
 @frozen
-class DigitChains:
+class DimensionDigits:
     """For each dimension its size, and its digits from the smallest unit on.
 
     Dimensions past the array's rank are of size 1; their digits are axes that hold padding only.
@@ -107,7 +104,7 @@ def _read_off(values: Sequence[Int]) -> list[Jump] | None:
     return found if len(found) <= KERNEL_DOMAINS else None
 
 
-def chains_of(recipe: Recipe) -> DigitChains | None:
+def chains_of(recipe: Recipe) -> DimensionDigits | None:
     """The digits of each dimension; None if an axis is not a digit of one dimension.
 
     That is so if a tile joins dimensions and cuts across the joint, and of scattered elements.
@@ -134,10 +131,10 @@ def chains_of(recipe: Recipe) -> DigitChains | None:
             chains.append([])
         chains[dim].append(AxisDigit(dim, unit, digit.radix, digit.modulus, digit.stride))
     ordered = tuple(tuple(sorted(chain, key=lambda digit: digit.unit)) for chain in chains)
-    return DigitChains(tuple(sizes), ordered, recipe.offset)
+    return DimensionDigits(tuple(sizes), ordered, recipe.offset)
 
 
-def chains_to_read(recipe: Recipe) -> DigitChains | None:
+def chains_to_read(recipe: Recipe) -> DimensionDigits | None:
     """The digits of a buffer that is only read: elements may share slots, as along a stride of 0.
 
     None if some digit has no stride of 0 or more.
@@ -159,7 +156,7 @@ def chains_to_read(recipe: Recipe) -> DigitChains | None:
         tuple(AxisDigit(dim, known((x.unit,))[0], x.radix, None, x.stride) for x in own)
         for dim, own in enumerate(digits)
     )
-    return DigitChains(recipe.shape, chains, form.const)
+    return DimensionDigits(recipe.shape, chains, form.const)
 
 
 @lru_cache(maxsize=64)
@@ -223,7 +220,7 @@ def _grown(atom: Atom, c: Int) -> tuple[Int, list[Jump]] | None:
 
 
 def _simple(atom: Atom, c: Int) -> tuple[Int, list[Jump]] | None:
-    """Return the same of ``(±d + b) // u``; None for anything else."""
+    """Return what ``(±d + b) // u`` is at 0, and its jumps; None for anything else."""
     if not isinstance(atom, Digit) or len(atom.operand.terms) != 1:
         return None
     (inner, k), b, u = atom.operand.terms[0], atom.operand.const, atom.divisor
@@ -239,7 +236,7 @@ def _simple(atom: Atom, c: Int) -> tuple[Int, list[Jump]] | None:
 
 
 def _sampled(atom: Atom, c: Int) -> tuple[Int, list[Jump]] | None:
-    """Return the same of any function that repeats itself but for a slope, by its values."""
+    """Return the start and jumps of any function that repeats itself but for a slope."""
     form = AffineExpr(((atom, 1),), 0)
     cycle = _cycle(form)
     if cycle is None:
@@ -286,11 +283,7 @@ def _place(digit: AxisDigit) -> tuple[int, int] | None:
 
 @frozen
 class SharedJump:
-    """A jump at one phase of a unit, in the source's buffer and in the target's.
-
-    >>> SharedJump(unit=8, phase=0, source=1024, target=64)
-    SharedJump(unit=8, phase=0, source=1024, target=64)
-    """
+    """A jump at one phase of a unit, in the source's buffer and in the target's."""
 
     unit: int
     phase: int

@@ -1,4 +1,4 @@
-"""Iteration domains: their axes, counts that only a call knows, and how loops are peeled.
+"""Iteration domains: their axes, counts known only at run time, and how loops are peeled.
 
 The counts of a domain may depend on symbolic sizes. No loop over a domain tests a bound.
 """
@@ -46,7 +46,6 @@ class DerivedCount(str):
         return self
 
     def value(self, values: Mapping[str, int]) -> int:
-        """Return the count at given sizes."""
         a = evaluate(self.of, values)
         match self.kind:
             case "/":
@@ -174,12 +173,8 @@ class Clamp:
 
 
 @frozen
-class LoopAxis:
-    """An axis of a domain, which becomes a loop: its count, and its stride in either buffer.
-
-    >>> LoopAxis(8, source=4, target=32)
-    LoopAxis(count=8, source=4, target=32, clamp=None)
-    """
+class CopyAxis:
+    """An axis of a domain, which becomes a loop: its count, and its stride in either buffer."""
 
     #: the number of steps; of a clamped axis, the number of items until it is strip-mined.
     count: Int
@@ -195,32 +190,28 @@ class Domain:
 
     source: Int
     target: Int
-    axes: tuple[LoopAxis, ...]
+    axes: tuple[CopyAxis, ...]
 
     @property
     def size(self) -> Int:
-        """The number of places.
-
-        >>> Domain(0, 0, (LoopAxis(8, 4, 32), LoopAxis(3, 1, 1))).size
-        24
-        """
+        """The number of places."""
         return prod(axis.count for axis in self.axes)
 
 
 def peel(
-    domain: Domain, axis: LoopAxis, whole: int, unit: int, *, early: bool = False
+    domain: Domain, axis: CopyAxis, whole: int, unit: int, *, overlap_last: bool = False
 ) -> list[Domain] | None:
     """Peel an axis that is longer than ``whole`` and not a multiple of it.
 
     The second domain is the smallest multiple of ``unit`` that covers the rest; it may start within
-    the first. None if nothing needs to be peeled. With ``early``, whole blocks may start early too
-    if only the call knows the length of the axis.
+    the first. None if nothing needs to be peeled. With ``overlap_last``, the last whole block may
+    start early too, if the length of the axis is known only at run time.
     """
     if axis.count % whole == 0:
         return None
     others = tuple(a for a in domain.axes if a is not axis)
     if not isinstance(axis.count, int):
-        parts = _peeled_early if early and unit < whole and axis.clamp is None else _peeled
+        parts = _peeled_early if overlap_last and unit < whole and axis.clamp is None else _peeled
         return [replace(domain, axes=(*others, *part)) for part in parts(axis, whole, unit)]
     if axis.count < whole:
         whole = unit
@@ -239,8 +230,8 @@ def peel(
     ]
 
 
-def _peeled(axis: LoopAxis, whole: int, unit: int) -> Iterator[tuple[LoopAxis, ...]]:
-    """Return the parts of an axis whose length only the call knows; each may be empty.
+def _peeled(axis: CopyAxis, whole: int, unit: int) -> Iterator[tuple[CopyAxis, ...]]:
+    """Return the parts of an axis whose length is known only at run time; each may be empty.
 
     First multiples of ``whole``; then vectors of ``unit`` items over the rest, the last vector
     ending with the axis; then single items, for an axis that is shorter than a vector.
@@ -256,42 +247,42 @@ def _peeled(axis: LoopAxis, whole: int, unit: int) -> Iterator[tuple[LoopAxis, .
     if upper_bound(vectors) == 1:
         vectors = nonzero(left)
     clamp = Clamp(unit, main, axis.count - unit)
-    guard = () if fits == 1 else (LoopAxis(fits, 0, 0),)
+    guard = () if fits == 1 else (CopyAxis(fits, 0, 0),)
     yield (*guard, replace(axis, count=vectors * unit, clamp=clamp))
     if unit > 1:
         yield (replace(axis, count=if_below(axis.count, unit)),)
 
 
-def _peeled_early(axis: LoopAxis, whole: int, unit: int) -> Iterator[tuple[LoopAxis, ...]]:
-    """Return the same; a rest of more than a quarter of a block is a block that starts early."""
+def _peeled_early(axis: CopyAxis, whole: int, unit: int) -> Iterator[tuple[CopyAxis, ...]]:
+    """Return the parts of :func:`_peeled`; a rest above a quarter of a block starts early."""
     if upper_bound(axis.count) is not None:
         yield from _peeled(axis, whole, unit)
         return
     n, few = axis.count, whole // 4
     steps = floor_quotient(n + (whole - 1 - few), whole)
-    guard = LoopAxis(at_least(n, whole), 0, 0)
+    guard = CopyAxis(at_least(n, whole), 0, 0)
     yield (guard, replace(axis, count=steps * whole, clamp=Clamp(whole, 0, n - whole)))
     full, rest = divide(n, whole)
     left = guard.count * if_below(rest, few + 1) + if_below(n, whole)
     clamp = Clamp(unit, full * whole, n - unit)
     vectors = floor_quotient(left + (unit - 1), unit)
-    yield (LoopAxis(at_least(n, unit), 0, 0), replace(axis, count=vectors * unit, clamp=clamp))
+    yield (CopyAxis(at_least(n, unit), 0, 0), replace(axis, count=vectors * unit, clamp=clamp))
     if unit > 1:
         yield (replace(axis, count=if_below(n, unit)),)
 
 
-def remaining_axes(axes: list[LoopAxis], taken: list[tuple[LoopAxis, int]]) -> list[LoopAxis]:
+def remaining_axes(axes: list[CopyAxis], taken: list[tuple[CopyAxis, int]]) -> list[CopyAxis]:
     """Return the axes without the counts that a block takes of them, which divide theirs."""
     rest = strip_mined([a for a in axes if all(a is not b for b, _ in taken)])
     for axis, count in taken:
         if axis.clamp is not None:
             rest.append(replace(axis, count=axis.count // count))
         elif axis.count != count:
-            rest.append(LoopAxis(axis.count // count, axis.source * count, axis.target * count))
+            rest.append(CopyAxis(axis.count // count, axis.source * count, axis.target * count))
     return rest
 
 
-def strip_mined(axes: list[LoopAxis]) -> list[LoopAxis]:
+def strip_mined(axes: list[CopyAxis]) -> list[CopyAxis]:
     """Strip-mine clamped axes: an axis of items becomes one of steps and one within a step."""
     found = []
     for axis in axes:
@@ -299,11 +290,11 @@ def strip_mined(axes: list[LoopAxis]) -> list[LoopAxis]:
             found.append(axis)
         else:
             found.append(replace(axis, count=axis.count // axis.clamp.unit))
-            found.append(LoopAxis(axis.clamp.unit, axis.source, axis.target))
+            found.append(CopyAxis(axis.clamp.unit, axis.source, axis.target))
     return found
 
 
-def holds_vectors(axis: LoopAxis, unit: int) -> bool:
+def holds_vectors(axis: CopyAxis, unit: int) -> bool:
     """Whether an axis has room for a vector of ``unit`` items."""
     if isinstance(axis.count, int):
         return unit <= axis.count

@@ -4,30 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
-from morello_layouts.core.expr.sizes import Int, is_nonnegative
+from morello_layouts.core.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.core.fields import frozen
-from morello_layouts.core.recipe import Recipe
 from morello_layouts.errors import LayoutError, UnsupportedError
-from morello_layouts.outputs.codegen.language import Language
-from morello_layouts.outputs.codegen.targets import CLanguage, CudaLanguage, PythonLanguage
+from morello_layouts.outputs.codegen import LANGUAGES
+from morello_layouts.outputs.kernels import elementwise
 from morello_layouts.outputs.kernels.c_loops import (
     INDENT,
-    PLAIN,
     Hoisted,
     argument,
-    elementwise_lines,
     expression,
     loop_heads,
     nested,
-    offset_text,
     staged_lines,
     tree_lines,
 )
 from morello_layouts.outputs.kernels.c_vectors import Helper, head_text, helpers_of
-from morello_layouts.outputs.kernels.domains import Domain, LoopAxis, estimate, upper_bound
+from morello_layouts.outputs.kernels.domains import CopyAxis, Domain, estimate, upper_bound
 from morello_layouts.outputs.kernels.emit_cuda import cuda_text
+from morello_layouts.outputs.kernels.labels import LoopLabel, label_of
 from morello_layouts.outputs.kernels.nests import CACHE_LINE, Transposition
 from morello_layouts.outputs.kernels.plan import (
     AHEAD,
@@ -40,7 +37,6 @@ from morello_layouts.outputs.kernels.plan import (
 )
 from morello_layouts.outputs.kernels.threads import longest_loop, phases_of
 from morello_layouts.outputs.kernels.vectorize import axes_in_bytes, fuse_axes
-from morello_layouts.outputs.kernels.walks import Walk, walk_of
 
 
 @frozen
@@ -48,13 +44,12 @@ class DirectTransposition:
     """A whole kernel of symbolic sizes that is one transposition without a staging buffer."""
 
     element: int  #: bytes of an element.
-    x: LoopAxis  #: the axis that is dense in the source.
-    y: LoopAxis  #: the axis that is dense in the target.
-    outer: tuple[LoopAxis, ...]  #: all other axes.
+    x: CopyAxis  #: the axis that is dense in the source.
+    y: CopyAxis  #: the axis that is dense in the target.
+    outer: tuple[CopyAxis, ...]  #: all other axes.
 
     @property
     def helpers(self) -> list[Helper]:
-        """The helpers that the loops call."""
         return helpers_of(Transposition(self.element, CACHE_LINE, (), (), direct=True))
 
     def condition(self, hoist: Hoisted) -> str:
@@ -78,7 +73,7 @@ def direct_transposition(kernel: Kernel) -> DirectTransposition | None:
     >>> from morello_layouts import relayout
     >>> r = relayout("f32[M,N]{1,0}", "{0,1}")
     >>> direct_transposition(Kernel(r.source.recipe, r.target.recipe, 4)).x
-    LoopAxis(count=SizeExpr(N), source=4, target=SizeExpr(4*M), clamp=None)
+    CopyAxis(count=SizeExpr(N), source=4, target=SizeExpr(4*M), clamp=None)
     """
     domains = domains_of(kernel.source, kernel.target, fill=kernel.fill is not None)
     elements, e = domains.elements, kernel.itemsize
@@ -172,7 +167,7 @@ def c_file(
     extra = CallArguments(kernel.names, fill, share)
     if kernel.names:
         return _sized_file(kernel, stream_from or beyond_caches(), extra)
-    plan, hoist = plan_kernel(kernel, stream_from), Hoisted(walk_of(kernel))
+    plan, hoist = plan_kernel(kernel, stream_from), Hoisted(label_of(kernel))
     body = _body(plan, extra, hoist)
     names, given, used = [name for _, name in extra.arguments], list[str](), _words(body)
     for name, short, kind in (("target", "t", ""), ("source", "s", "const ")):
@@ -205,8 +200,8 @@ def _phases(plan: KernelPlan, extra: CallArguments) -> tuple[bool, ...]:
 
 def _sized_file(kernel: Kernel, stream_from: int, extra: CallArguments) -> CFile:
     """Return one function for all sizes: loops for targets within the caches, and beyond them."""
-    name, hoist, walk = kernel.name, Hoisted(), walk_of(kernel)
-    near, far = (plan_kernel(kernel, far=is_far) for is_far in (False, True))
+    name, hoist, label = kernel.name, Hoisted(), label_of(kernel)
+    near, far = (plan_kernel(kernel, streams=streams) for streams in (False, True))
 
     def run(condition: str, loops: str) -> list[str]:
         call = f"{name}_{loops}(target, source{extra.passed});"
@@ -215,18 +210,19 @@ def _sized_file(kernel: Kernel, stream_from: int, extra: CallArguments) -> CFile
     size = kernel.target.size * kernel.itemsize
     turns = far.turned * TRANSPOSITION_GAIN >= stream_from
     least = stream_from // TRANSPOSITION_GAIN if turns else stream_from
-    body = run(f"{hoist(size)} >= {least}", "far")
+    is_nest = near.elementwise is not None and far.elementwise is not None  # the same anywhere
+    body = [] if is_nest else run(f"{hoist(size)} >= {least}", "far")
     direct = None if extra.share else direct_transposition(kernel)
     body += run(direct.condition(hoist), "direct") if direct is not None else []
     body += run("", "near")
     lines, called = [], [*_helpers(far), *_helpers(near)]
     if direct is not None:
         lines += _loops_of(
-            f"{name}_direct", extra, walk, lambda x: direct.lines(x, size, stream_from // AHEAD)
+            f"{name}_direct", extra, label, lambda x: direct.lines(x, size, stream_from // AHEAD)
         )
         called += direct.helpers
-    lines += _loops(f"{name}_far", far, extra, walk)
-    lines += _loops(f"{name}_near", near, extra, walk)
+    lines += [] if is_nest else _loops(f"{name}_far", far, extra, label)
+    lines += _loops(f"{name}_near", near, extra, label)
     lines += _function(kernel, [*hoist.lines, *body], extra)
     phases = max((_phases(plan, extra) for plan in (near, far)), key=len)
     return CFile(tuple(dict.fromkeys(called)), "\n".join(lines), phases)
@@ -246,29 +242,27 @@ def _function(kernel: Kernel, body: list[str], extra: CallArguments) -> list[str
     return [f"/* {comment} */", f"{head};", head, "{", *text, "}", ""]
 
 
-def _loops(name: str, plan: KernelPlan, extra: CallArguments, walk: Walk) -> list[str]:
-    return _loops_of(name, extra, walk, lambda hoist: _body(plan, extra, hoist))
+def _loops(name: str, plan: KernelPlan, extra: CallArguments, label: LoopLabel) -> list[str]:
+    return _loops_of(name, extra, label, lambda hoist: _body(plan, extra, hoist))
 
 
 def _body(plan: KernelPlan, extra: CallArguments, hoist: Hoisted) -> list[str]:
     if extra.share:
         body = _shared_lines(plan, hoist)
     else:
-        body = [x for tree in plan.trees for x in tree_lines(tree, hoist, far=plan.far)]
-        body += [x for part in plan.staged for x in staged_lines(part, hoist, far=plan.far)]
-        body += (
-            elementwise_lines(plan.elementwise, plan.itemsize, hoist) if plan.elementwise else []
-        )
+        body = [x for tree in plan.trees for x in tree_lines(tree, hoist, streams=plan.streams)]
+        body += [x for part in plan.staged for x in staged_lines(part, hoist, streams=plan.streams)]
+        body += elementwise.c_lines(plan.elementwise) if plan.elementwise else []
     if plan.fills and plan.fill is not None:
         body[:0] = _fill_lines(plan.fill, at_call=extra.fill)
-    return [*body, "RELAYOUT_FENCE();"] if plan.far else body
+    return [*body, "RELAYOUT_FENCE();"] if plan.streams else body
 
 
 def _loops_of(
-    name: str, extra: CallArguments, walk: Walk, write: Callable[[Hoisted], list[str]]
+    name: str, extra: CallArguments, label: LoopLabel, write: Callable[[Hoisted], list[str]]
 ) -> list[str]:
     """Return a function of buffers and other arguments."""
-    hoist = Hoisted(walk)
+    hoist = Hoisted(label)
     body = write(hoist)
     lines = [*hoist.lines, *body]
     names = ["t", "s", *(name for _, name in extra.arguments)]
@@ -288,17 +282,16 @@ def _shared_lines(plan: KernelPlan, hoist: Hoisted) -> list[str]:
     for tasks in phases_of(plan):
         lines = []
         for k, task in enumerate(tasks):
-            text = tree_lines(task.tree, hoist, divided=task.loop, far=plan.far)
+            text = tree_lines(task.tree, hoist, divided=task.loop, streams=plan.streams)
             alone = [f"if (part == {k} % parts) {{"]
             lines += text if task.loop is not None else nested(alone, text)
         phases.append(lines)
     for part in plan.staged:  # no two blocks share places
         divided = longest_loop([axis.count for axis in part.loops])
-        text = staged_lines(part, hoist, divided, far=plan.far)
+        text = staged_lines(part, hoist, divided, streams=plan.streams)
         phases[0] += nested(["if (part == 0) {"], text) if divided is None else text
     if plan.elementwise:  # the domains that are filled before may hold elements
-        divided = longest_loop(plan.elementwise.source.shape)
-        phases.append(elementwise_lines(plan.elementwise, plan.itemsize, hoist, divided))
+        phases.append(elementwise.c_lines(plan.elementwise, share=True))
     numbered = enumerate(phases)
     return [line for k, text in numbered for line in nested([f"if (phase == {k}) {{"], text)]
 
@@ -349,7 +342,14 @@ def python_text(kernel: Kernel) -> str:
         lines.append(f"    fill = np.frombuffer({fill!r}, target.dtype)[0]")
         lines += [f"    {_view('target', domain)}[...] = fill" for domain in padding]
     if elements is None:
-        lines += _elementwise(source, target)
+        names = _tuple([SizeExpr.named(f"d{k}") for k in range(len(source.shape))])
+        lines += [
+            f"    # {elementwise.PLAIN}",
+            f"    {names} = np.indices({_tuple(list(source.shape))}, sparse=True)",
+            f"    target[{elementwise.formula(target, 'python', kernel)}] = source[",
+            f"        {elementwise.formula(source, 'python', kernel)}",
+            "    ]",
+        ]
     else:
         lines += [f"    {_view('target', x)}[...] = {_view('source', x)}" for x in elements]
     return "\n".join([*lines, "    return target", ""])
@@ -368,44 +368,15 @@ def _tuple(numbers: list[Int]) -> str:
     return f"({', '.join(map(expression, numbers))}{',' if len(numbers) == 1 else ''})"
 
 
-def _elementwise(source: Recipe, target: Recipe) -> list[str]:
-    """Return the lines that take each coordinate through both formulas."""
-    names = "".join(f"d{k}, " for k in range(len(source.shape))).removesuffix(" ")
-    if len(source.shape) > 1:
-        names = names.removesuffix(",")
-    return [
-        f"    # {PLAIN}",
-        f"    {names} = np.indices({_tuple(list(source.shape))}, sparse=True)",
-        f"    target[{offset_text(target)}] = source[",
-        f"        {offset_text(source)}",
-        "    ]",
-    ]
-
-
-class _Target(NamedTuple):
-    """A target language: its emitter, and the names that kernels use."""
-
-    emit: Callable[[Kernel], object]
-    language: Language
-    taken: re.Pattern[str]
-
-
-# The names that a kernel's text and its headers define outside of functions: string.h, and
-# stdlib.h through immintrin.h.
-_C_NAMES: Final = (
-    r"_.*|\w+_t|NULL|offsetof|mem\w+|str\w+|RELAYOUT\w*"
-    r"|relayout_(copy|copy_row|fill|fill_all|strip|lanes|vector|index|part|line|put|join|open|(turn|tile)_\d|u64_\d+|(zip|unzip|transpose)_\d\w*)"
-    r"|abort|abs|aligned_alloc|at_quick_exit|atexit|ato[fil]|atoll|bsearch|calloc|div|exit|free"
-    r"|getenv|labs|ldiv|llabs|lldiv|malloc|mblen|mbstowcs|mbtowc|posix_memalign|qsort|quick_exit"
-    r"|rand|realloc|srand|system|wcstombs|wctomb"
+# The names that the text of a kernel defines outside of functions.
+_OWN: Final = (
+    r"|RELAYOUT\w*"
+    r"|relayout_(copy|copy_row|fill|fill_all|strip|lanes|vector|index|part|line|stream_store|join|load_edges|(turn|tile)_\d|u64_\d+|(zip|unzip|transpose)_\d\w*)"
 )
-_CUDA_NAMES: Final = (
-    rf"{_C_NAMES}|cuda\w*|dim3|(u?(char|short|int|long|longlong)|float|double)[1-4](_\d+a)?"
-)
-_TARGETS: Final = {
-    "c": _Target(c_file, CLanguage(), re.compile(_C_NAMES)),
-    "cuda": _Target(cuda_text, CudaLanguage(), re.compile(_CUDA_NAMES)),
-    "python": _Target(python_text, PythonLanguage(), re.compile(r"moved|int|__\w+__")),
+_TARGETS: Final[dict[str, tuple[Callable[[Kernel], object], str]]] = {
+    "c": (c_file, _OWN),
+    "cuda": (cuda_text, _OWN),
+    "python": (python_text, "|moved"),
 }
 
 KERNEL_TARGETS: Final = tuple(_TARGETS)
@@ -417,14 +388,13 @@ def is_function_name(name: str, language: str) -> bool:
     >>> is_function_name("tile", "c"), is_function_name("memcpy", "c")
     (True, False)
     """
-    target = _TARGETS[language]
-    return target.language.is_name(name) and target.taken.fullmatch(name) is None
+    target, (_, own) = LANGUAGES[language], _TARGETS[language]
+    return target().is_name(name) and re.fullmatch(target.headers + own, name) is None
 
 
 def kernel_text(kernel: Kernel, language: str) -> str:
     """Return a whole source file that moves one layout's buffer to the other's."""
-    target = _TARGETS.get(language)
-    if target is None:
+    if language not in _TARGETS:
         raise UnsupportedError(
             f"target: expected one of {', '.join(KERNEL_TARGETS)}, got {language!r}",
             "kernels are written in these languages",
@@ -437,4 +407,5 @@ def kernel_text(kernel: Kernel, language: str) -> str:
             f"used by the language ({language}), its headers or the kernel's own text",
             "give for example name='relayout'",
         )
-    return str(target.emit(kernel))
+    emit, _ = _TARGETS[language]
+    return str(emit(kernel))

@@ -12,11 +12,12 @@ from typing import Final
 
 from morello_layouts.core.expr.sizes import Int, is_nonnegative
 from morello_layouts.core.fields import frozen
-from morello_layouts.outputs.kernels.c_loops import PLAIN, Hoisted, argument, offset_text
+from morello_layouts.outputs.kernels import elementwise
+from morello_layouts.outputs.kernels.c_loops import Hoisted, argument
 from morello_layouts.outputs.kernels.c_vectors import Hoist
 from morello_layouts.outputs.kernels.domains import (
+    CopyAxis,
     Domain,
-    LoopAxis,
     estimate,
     floor_quotient,
     upper_bound,
@@ -37,6 +38,7 @@ _LEAST_TRANSPOSED: Final = 5  # steps of both axes: with fewer, most of a tile s
 
 _HEAD = """\
 #include <cuda_runtime.h>
+#include <stdint.h>
 #include <string.h>
 
 typedef unsigned long long relayout_index;
@@ -91,7 +93,7 @@ def cuda_text(kernel: Kernel) -> str:
 
 
 def _call(launch: _Launch, names: Sequence[str], hoist: Hoisted) -> str:
-    """Return the launch of a kernel; if only the call knows the number of blocks, it may be 0."""
+    """Return the launch of a kernel; a number of blocks known only at run time may be 0."""
     sizes = "".join(f", {argument(size)}" for size in names)
     blocks, test, indent = f"{launch.blocks}u", "", "    "
     if not isinstance(launch.blocks, int):
@@ -116,7 +118,7 @@ def _in_words(domain: Domain, itemsize: int) -> tuple[int, Domain]:
     while any(x % word != 0 for x in numbers):
         word //= 2
     if run != word:
-        axes.append(LoopAxis(run // word, word, word))
+        axes.append(CopyAxis(run // word, word, word))
     return word, Domain(start, end, tuple(axes))
 
 
@@ -141,7 +143,7 @@ def _unsigned(hoisted: Hoisted) -> Hoist:
     return lambda number: f"{number}u" if isinstance(number, int) else hoisted(number)
 
 
-def _digits(axes: Sequence[LoopAxis], index: str, hoist: Hoist) -> str:
+def _digits(axes: Sequence[CopyAxis], index: str, hoist: Hoist) -> str:
     """Return lines that move ``t`` and ``s`` by the digits of an index, the last axis fastest."""
     lines = ""
     for k, axis in reversed(list(enumerate(axes))):
@@ -154,7 +156,7 @@ def _digits(axes: Sequence[LoopAxis], index: str, hoist: Hoist) -> str:
     return lines
 
 
-def _by_target(axis: LoopAxis) -> int:
+def _by_target(axis: CopyAxis) -> int:
     return -estimate(axis.target)
 
 
@@ -196,7 +198,7 @@ def _move(name: str, names: Sequence[str], words: tuple[int, Domain]) -> _Launch
 
 
 def _transpose(
-    name: str, names: Sequence[str], words: tuple[int, Domain], x: LoopAxis, y: LoopAxis
+    name: str, names: Sequence[str], words: tuple[int, Domain], x: CopyAxis, y: CopyAxis
 ) -> _Launch:
     """Return a kernel that reads tiles of words along the source, and writes along the target."""
     word, domain = words
@@ -228,7 +230,7 @@ def _transpose(
 
 def _fill(name: str, names: Sequence[str], domain: Domain, fill: bytes) -> _Launch:
     itemsize = len(fill)
-    axes = [LoopAxis(a.count, 0, a.target) for a in axes_in_bytes(domain, itemsize)]
+    axes = [CopyAxis(a.count, 0, a.target) for a in axes_in_bytes(domain, itemsize)]
 
     def write(hoist: Hoist) -> str:
         return (
@@ -243,20 +245,18 @@ def _fill(name: str, names: Sequence[str], domain: Domain, fill: bytes) -> _Laun
 
 def _elementwise(name: str, kernel: Kernel) -> _Launch:
     """Return a kernel with a thread for each element, which goes through both formulas."""
-    shape, itemsize = kernel.source.shape, kernel.itemsize
+    shape = kernel.source.shape
 
     def write(hoist: Hoist) -> str:
-        # Plain numbers are signed: of 32 bits without a sign, -3 would not be that of an index.
-        signed = lambda n: str(n) if isinstance(n, int) else hoist(n)  # noqa: E731
-        t, s = (offset_text(recipe, signed) for recipe in (kernel.target, kernel.source))
-        used, lines = set(re.findall(r"\w+", f"{t} {s}")), f"    /* {PLAIN} */\n"
+        t, s = (elementwise.formula(x, "cuda", kernel) for x in (kernel.target, kernel.source))
+        used, lines = set(re.findall(r"\w+", f"{t} {s}")), f"    /* {elementwise.PLAIN} */\n"
         for k, n in reversed(list(enumerate(shape))):
             if f"d{k}" in used:
                 lines += f"    const relayout_index d{k} = i % {hoist(n)};\n"
             lines += f"    i /= {hoist(n)};\n"
         return (
-            f"{lines}    t += {itemsize} * ({t});\n    s += {itemsize} * ({s});\n"
-            f"    for (int k = 0; k < {itemsize}; k++) t[k] = s[k];\n"
+            f"{lines}    t += {t};\n    s += {s};\n"
+            f"    for (int k = 0; k < {kernel.itemsize}; k++) t[k] = s[k];\n"
         )
 
     return _thread_each(name, kernel.names, prod(shape), write)

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 from morello_layouts.core.expr.sizes import Int
 from morello_layouts.core.fields import frozen
-from morello_layouts.outputs.kernels.domains import Domain, LoopAxis, estimate
+from morello_layouts.outputs.kernels.domains import CopyAxis, Domain, estimate
 
 # Pairs (count, stride in bytes), the fastest first: the mixed-radix digits of an item's number, and
 # how far each of them moves.
@@ -18,11 +18,7 @@ Levels: TypeAlias = tuple[tuple[int, Int], ...]
 
 @frozen
 class CopyRun:
-    """Copy bytes that are contiguous in both buffers.
-
-    >>> CopyRun(512)
-    CopyRun(size=512)
-    """
+    """Copy bytes that are contiguous in both buffers."""
 
     size: Int
 
@@ -77,29 +73,21 @@ class Transposition:
     prefetch_distance: Int = 0  #: bytes in the source from this block to the next one.
     #: whether a block goes without a staging buffer; each side then has one level.
     direct: bool = False
-    ahead: bool = False  #: whether a direct one loads lines of the target ahead.
+    prefetch_target: bool = False  #: whether a direct one loads lines of the target ahead.
 
     @property
     def rows(self) -> int:
-        """The number of rows of the source.
-
-        >>> Transposition(4, 64, ((16, 1024),), ((32, 4096),)).rows
-        16
-        """
+        """The number of rows of the source."""
         return prod(count for count, _ in self.source)
 
     @property
     def columns(self) -> int:
-        """The number of rows of the target.
-
-        >>> Transposition(4, 64, ((16, 1024),), ((32, 4096),)).columns
-        32
-        """
+        """The number of rows of the target."""
         return prod(count for count, _ in self.target)
 
 
 @frozen
-class Turn:
+class LargeTransposition:
     """Transpose rows of any number and length to a target beyond the caches, as whole lines."""
 
     element: int  #: bytes of an element, at most 8.
@@ -109,25 +97,17 @@ class Turn:
 
     @property
     def rows(self) -> Int:
-        """The number of rows of the source.
-
-        >>> Turn(4, ((8, 512), (3, 4096)), ((32, 4096),)).rows
-        24
-        """
+        """The number of rows of the source."""
         return prod(count for count, _ in self.source)
 
     @property
     def columns(self) -> Int:
-        """The number of rows of the target.
-
-        >>> Turn(4, ((8, 512), (3, 4096)), ((32, 4096),)).columns
-        32
-        """
+        """The number of rows of the target."""
         return prod(count for count, _ in self.target)
 
 
 MicroKernel: TypeAlias = (
-    CopyRun | CopyElement | FillRun | Interleave | Deinterleave | Transposition | Turn
+    CopyRun | CopyElement | FillRun | Interleave | Deinterleave | Transposition | LargeTransposition
 )
 
 
@@ -157,7 +137,7 @@ class Nest:
     #: the offsets at which it starts, in bytes.
     source: Int
     target: Int
-    loops: tuple[LoopAxis, ...]  #: from the outermost to the innermost, strides in bytes.
+    loops: tuple[CopyAxis, ...]  #: from the outermost to the innermost, strides in bytes.
     micro: MicroKernel  #: the micro-kernel in the innermost loop.
     #: the number of its iteration domain. Nests of one domain may write a place twice. None if no
     #: other nest writes to its places.
@@ -171,9 +151,9 @@ class Nest:
     inner_loops: int = 0
 
 
-def dense_chain(axes: list[LoopAxis], start: int, *, source: bool) -> list[LoopAxis]:
+def dense_chain(axes: list[CopyAxis], start: int, *, source: bool) -> list[CopyAxis]:
     """Return the axes that are contiguous in one buffer: each continues the one before."""
-    chain: list[LoopAxis] = []
+    chain: list[CopyAxis] = []
     at: Int = start
     left = list(axes)
     while True:
@@ -185,24 +165,24 @@ def dense_chain(axes: list[LoopAxis], start: int, *, source: bool) -> list[LoopA
         at *= following.count
 
 
-def levels_of(taken: list[tuple[LoopAxis, int]], *, source: bool) -> Levels:
+def levels_of(taken: list[tuple[CopyAxis, int]], *, source: bool) -> Levels:
     """Return the addresses of a block's items in one of the buffers."""
     return tuple((count, axis.source if source else axis.target) for axis, count in taken)
 
 
-def items_per_step(axis: LoopAxis) -> int:
+def items_per_step(axis: CopyAxis) -> int:
     """Return how many items one step of an axis covers."""
     return 1 if axis.clamp is None else axis.clamp.unit
 
 
-def loop_order(axis: LoopAxis) -> tuple[int, int]:
+def loop_order(axis: CopyAxis) -> tuple[int, int]:
     """Return the sort key of loops: those with long strides in both buffers are outermost."""
     strides = axis.source, axis.target
     source, target = (items_per_step(axis) * abs(estimate(x)) for x in strides)
     return -min(source, target), -source
 
 
-def nest_of(domain: Domain, loops: list[LoopAxis], micro: MicroKernel) -> Nest:
+def nest_of(domain: Domain, loops: list[CopyAxis], micro: MicroKernel) -> Nest:
     """Return the nest of a micro-kernel over a domain, without loops of one step."""
     return Nest(domain.source, domain.target, tuple(a for a in loops if a.count != 1), micro)
 
@@ -217,7 +197,7 @@ _ELEMENT_COST, _SHORT_COPY, _TRANSPOSITION, _LEAST_TRANSPOSED = 18.0, 32.0, 1.5,
 def cost_of(nests: Iterable[Nest]) -> float:
     """Estimate the cost of loop nests, in the time that it takes to copy a byte.
 
-    >>> rows = (LoopAxis(100, 64, 64),)
+    >>> rows = (CopyAxis(100, 64, 64),)
     >>> cost_of([Nest(0, 0, rows, CopyRun(64))]), cost_of([Nest(0, 0, rows, CopyElement(1))])
     (6400.0, 1800.0)
     """
@@ -230,7 +210,7 @@ def _cost_per_byte(micro: MicroKernel) -> float:
             return max(1.0, _ELEMENT_COST / size)
         case CopyRun(size):
             return max(1.0, _SHORT_COPY / max(1, estimate(size)))
-        case Transposition() | Turn():
+        case Transposition() | LargeTransposition():
             return _TRANSPOSITION * max(1.0, _LEAST_TRANSPOSED / max(1, _bytes_per_step(micro)))
         case _:
             return 1.0
@@ -239,7 +219,7 @@ def _cost_per_byte(micro: MicroKernel) -> float:
 def bytes_moved(nest: Nest) -> int:
     """Estimate how many bytes a nest moves.
 
-    >>> bytes_moved(Nest(0, 0, (LoopAxis(9, 700, 512), LoopAxis(5, 32, 64)), CopyRun(32)))
+    >>> bytes_moved(Nest(0, 0, (CopyAxis(9, 700, 512), CopyAxis(5, 32, 64)), CopyRun(32)))
     1440
     """
     return _bytes_per_step(nest.micro) * prod(estimate(axis.count) for axis in nest.loops)
@@ -247,7 +227,7 @@ def bytes_moved(nest: Nest) -> int:
 
 def _bytes_per_step(micro: MicroKernel) -> int:
     match micro:
-        case Transposition(element=element) | Turn(element=element):
+        case Transposition(element=element) | LargeTransposition(element=element):
             return estimate(micro.rows * micro.columns) * element
         case Interleave(rows=rows, width=width) | Deinterleave(rows=rows, width=width):
             return rows * width
@@ -259,17 +239,17 @@ def _bytes_per_step(micro: MicroKernel) -> int:
 class FusedLoop:
     """A loop that several nests share."""
 
-    axis: LoopAxis  #: the loop.
+    axis: CopyAxis  #: the loop.
     body: tuple[LoopTree, ...]  #: the nests in it, in this order.
 
 
 LoopTree: TypeAlias = "FusedLoop | Nest"
 
 
-def nests_in(tree: LoopTree) -> Iterator[tuple[Nest, tuple[LoopAxis, ...]]]:
+def nests_in(tree: LoopTree) -> Iterator[tuple[Nest, tuple[CopyAxis, ...]]]:
     """Return each nest of a tree, with all loops around its micro-kernel.
 
-    >>> inner, outer = LoopAxis(5, 32, 64), LoopAxis(9, 700, 512)
+    >>> inner, outer = CopyAxis(5, 32, 64), CopyAxis(9, 700, 512)
     >>> [(_, loops)] = nests_in(FusedLoop(outer, (Nest(0, 0, (inner,), CopyRun(32)),)))
     >>> loops == (outer, inner)
     True
@@ -284,8 +264,8 @@ def nests_in(tree: LoopTree) -> Iterator[tuple[Nest, tuple[LoopAxis, ...]]]:
 def fuse_loops(nests: Sequence[Nest]) -> tuple[LoopTree, ...]:
     """Fuse the outermost loop of the largest nest with the same loop of other nests, and so on.
 
-    >>> rows = LoopAxis(9, 700, 512)
-    >>> main = Nest(0, 0, (rows, LoopAxis(5, 32, 64)), CopyRun(32))
+    >>> rows = CopyAxis(9, 700, 512)
+    >>> main = Nest(0, 0, (rows, CopyAxis(5, 32, 64)), CopyRun(32))
     >>> rest = Nest(640, 960, (rows,), CopyElement(4))
     >>> (tree,) = fuse_loops([main, rest])
     >>> tree.axis.count, [[axis.count for axis in nest.loops] for nest in tree.body]
@@ -306,7 +286,7 @@ def fuse_loops(nests: Sequence[Nest]) -> tuple[LoopTree, ...]:
     return tuple(found)
 
 
-def _without_loop(nest: Nest, wanted: tuple[LoopAxis, ...]) -> Nest | None:
+def _without_loop(nest: Nest, wanted: tuple[CopyAxis, ...]) -> Nest | None:
     """Return the nest without the wanted loop, if there is one; None if the nest lacks it."""
     for loop in wanted:
         for k, axis in enumerate(nest.loops[: len(nest.loops) - nest.inner_loops]):

@@ -13,11 +13,11 @@ from morello_layouts.core.fields import frozen
 from morello_layouts.core.limits import KERNEL_DOMAINS
 from morello_layouts.core.recipe import Recipe, Window
 from morello_layouts.core.recipe.digits import AxisDigit
-from morello_layouts.outputs.kernels.chains import DigitChains, SharedJump, chains_of
+from morello_layouts.outputs.kernels.chains import DimensionDigits, SharedJump, chains_of
 from morello_layouts.outputs.kernels.domains import (
+    CopyAxis,
     DerivedCount,
     Domain,
-    LoopAxis,
     at_least,
     divide,
     estimate,
@@ -28,16 +28,15 @@ from morello_layouts.outputs.kernels.domains import (
 
 
 @frozen
-class Piece:
+class DimensionPiece:
     """Coordinates of one dimension: what the first adds to both offsets, and loops over them."""
 
     source: Int
     target: Int
-    axes: tuple[LoopAxis, ...] = ()
+    axes: tuple[CopyAxis, ...] = ()
 
-    def moved(self, source: Int, target: Int, *axes: LoopAxis) -> Piece:
-        """Return the piece elsewhere, with more loops around it."""
-        return Piece(self.source + source, self.target + target, (*axes, *self.axes))
+    def moved(self, source: Int, target: Int, *axes: CopyAxis) -> DimensionPiece:
+        return DimensionPiece(self.source + source, self.target + target, (*axes, *self.axes))
 
 
 class TooManyPiecesError(Exception):
@@ -69,17 +68,17 @@ def element_domains(
     return [_domain(choice, starts) for choice in product(*per_dim)]
 
 
-def _domain(pieces: Sequence[Piece], starts: tuple[Int, Int]) -> Domain:
+def _domain(pieces: Sequence[DimensionPiece], starts: tuple[Int, Int]) -> Domain:
     source: Int = sum((piece.source for piece in pieces), starts[0])
     target: Int = sum((piece.target for piece in pieces), starts[1])
     axes = []
     for axis in (axis for piece in pieces for axis in piece.axes if axis.count != 1):
         if upper_bound(axis.count) == 1:  # no strides: it guards the domain
-            axes.append(LoopAxis(axis.count, 0, 0))
+            axes.append(CopyAxis(axis.count, 0, 0))
         elif axis.target != 0 and is_nonnegative(-axis.target):
             source += (axis.count - 1) * axis.source
             target += (axis.count - 1) * axis.target
-            axes.append(LoopAxis(axis.count, -axis.source, -axis.target))
+            axes.append(CopyAxis(axis.count, -axis.source, -axis.target))
         else:
             axes.append(axis)
     return Domain(source, target, tuple(axes))
@@ -93,12 +92,12 @@ def _by_unit(jumps: Sequence[SharedJump]) -> _Levels:
     return [list(group) for _, group in groupby(jumps, key=lambda jump: jump.unit)]
 
 
-def _pieces(levels: _Levels, first: int, count: Int) -> Iterator[Piece]:
+def _pieces(levels: _Levels, first: int, count: Int) -> Iterator[DimensionPiece]:
     """Yield the pieces of the coordinates from ``first`` on, and what each adds to the offsets."""
     if count == 0:
         return
     if not levels:
-        yield Piece(0, 0)
+        yield DimensionPiece(0, 0)
         return
     (level, *inner), unit = levels, levels[0][0].unit
     source: Int = sum(jump.source * (unit // jump.unit) for one in levels for jump in one)
@@ -118,7 +117,7 @@ def _pieces(levels: _Levels, first: int, count: Int) -> Iterator[Piece]:
         start = source * block, target * block
         start = (start[0] + sum(jump.source * k for jump, k in own),
                  start[1] + sum(jump.target * k for jump, k in own))  # fmt: skip
-        loop = (LoopAxis(times, source, target),) if times != 1 else ()
+        loop = (CopyAxis(times, source, target),) if times != 1 else ()
         yield from (piece.moved(*start, *loop) for piece in _pieces(inner, at, length))
 
 
@@ -148,7 +147,7 @@ def _repeated(
 def _repeated_of_any(
     cuts: Sequence[int], unit: int, first: int, count: Int
 ) -> Iterator[tuple[int, Int, Int, Int]]:
-    """Yield the same as :func:`_repeated` of a count that only the call knows.
+    """Yield the runs of :func:`_repeated`, of a count known only at run time.
 
     >>> from morello_layouts.outputs.kernels.domains import evaluate
     >>> parts = list(_repeated_of_any([0, 5], 8, 0, SizeExpr.named("N")))
@@ -178,7 +177,7 @@ _Ranges: TypeAlias = "tuple[tuple[Int, Int], ...]"
 class Held:
     """The box of digit coordinates whose slots in a target hold elements."""
 
-    digits: DigitChains  #: the digits of the whole buffer.
+    digits: DimensionDigits  #: the digits of the whole buffer.
     #: for each of their dimensions the first coordinate of the box, and the one past it.
     ends: tuple[tuple[Int, Int], ...]
 
@@ -256,13 +255,13 @@ def _box(strides: Sequence[Int], choice: Sequence[_Ranges], start: Int) -> Domai
     at: Int = sum((stride * low for stride, (low, _) in pairs), start)
     # An axis of at most one step has no strides: it guards the domain.
     axes = [
-        LoopAxis(n, 0, 0 if upper_bound(n) == 1 else stride) for stride, (_, n) in pairs if n != 1
+        CopyAxis(n, 0, 0 if upper_bound(n) == 1 else stride) for stride, (_, n) in pairs if n != 1
     ]
     return Domain(0, at, tuple(sorted(axes, key=lambda axis: -estimate(axis.target))))
 
 
 def _run(start: Int, count: Int) -> Domain:
-    return Domain(0, start, (LoopAxis(count, 0, 1),) if count != 1 else ())
+    return Domain(0, start, (CopyAxis(count, 0, 1),) if count != 1 else ())
 
 
 def _before(domain: Domain, end: Int) -> list[Domain] | None:
@@ -315,7 +314,7 @@ def _within(units: Sequence[int], size: Int) -> list[_Ranges]:
 
 
 def _between(units: Sequence[int], low: Int, high: Int) -> list[_Ranges] | None:
-    """Return the ranges of the digits of low … high - 1; None if only the call knows them."""
+    """Return the ranges of the digits of low … high - 1; None if known only at run time."""
     if low == 0 or not units:
         return _within(units, high)
     unit, inner = units[0], units[1:]

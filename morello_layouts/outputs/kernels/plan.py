@@ -18,16 +18,16 @@ from morello_layouts.outputs.kernels.chains import (
     growth_of,
     shared_jumps,
 )
-from morello_layouts.outputs.kernels.domains import Domain, LoopAxis, estimate
+from morello_layouts.outputs.kernels.domains import CopyAxis, Domain, estimate
 from morello_layouts.outputs.kernels.nests import (
     CACHE_LINE,
     ELEMENTWISE_COST,
     Deinterleave,
     Interleave,
+    LargeTransposition,
     LoopTree,
     Nest,
     Transposition,
-    Turn,
     cost_of,
     fuse_loops,
 )
@@ -45,11 +45,7 @@ _SECOND_CACHE: Final = 1 << 20  # bytes, if the system does not tell
 
 @cache
 def beyond_caches() -> int:
-    """Return the bytes of a target that lies beyond the caches: four times the second one.
-
-    >>> beyond_caches() >= 1 << 18
-    True
-    """
+    """Return the bytes of a target that lies beyond the caches: four times the second one."""
     try:
         size = os.sysconf("SC_LEVEL2_CACHE_SIZE")
     except (AttributeError, OSError, ValueError):  # not Linux with glibc
@@ -101,14 +97,6 @@ class Kernel:
         return "\n".join([self.comment, *known]).strip()
 
 
-@frozen
-class Elementwise:
-    """A relayout without common digits: each coordinate goes through both recipes."""
-
-    source: Recipe
-    target: Recipe
-
-
 @frozen(slots=False)
 class KernelPlan:
     """The loops of a kernel: over padding, and over elements in one of three ways."""
@@ -119,9 +107,10 @@ class KernelPlan:
     nests: tuple[Nest, ...]  #: nests over elements.
     #: blocks that pass through a staging buffer, instead of ``nests``.
     staged: tuple[StagedBlocks, ...]
-    elementwise: Elementwise | None  #: the recipes, if no nests over common digits exist.
+    #: the kernel, if it has no loops over common digits: each element goes through both formulas.
+    elementwise: Kernel | None
     #: whether the target lies beyond the caches: runs of it are written as whole lines.
-    far: bool = False
+    streams: bool = False
     #: whether the nests over padding may also write to places of elements.
     fills_first: bool = False
 
@@ -138,7 +127,7 @@ class KernelPlan:
         return ((*self.fills, *self.nests),)
 
     @property
-    def in_order(self) -> bool:
+    def sequential(self) -> bool:
         """Whether the loops over elements write runs in order, and read rows in order."""
         return not self.staged and all(
             nest.micro.direct and nest.micro.width == CACHE_LINE
@@ -150,7 +139,9 @@ class KernelPlan:
     @property
     def turned(self) -> int:
         """Bytes of the largest transposition to a target beyond the caches; 0 if there is none."""
-        turns = (nest.micro for nest in self.all_nests if isinstance(nest.micro, Turn))
+        turns = (
+            nest.micro for nest in self.all_nests if isinstance(nest.micro, LargeTransposition)
+        )
         return max((estimate(turn.rows * turn.columns) * turn.element for turn in turns), default=0)
 
     @property
@@ -181,7 +172,7 @@ def domains_of(source: Recipe, target: Recipe, *, fill: bool = True) -> Domains:
     (4, 9)
     """
     shape, size, tail = source.shape, target.size, target.tail_padding
-    every = [Domain(0, 0, (LoopAxis(size, 0, 1),))]
+    every = [Domain(0, 0, (CopyAxis(size, 0, 1),))]
     if 0 in shape:
         return Domains([], every if fill and size != 0 else [])
     require_own_slots(target)
@@ -197,37 +188,37 @@ def domains_of(source: Recipe, target: Recipe, *, fill: bool = True) -> Domains:
 
 
 def plan_kernel(
-    kernel: Kernel, stream_from: int | None = None, *, far: bool | None = None
+    kernel: Kernel, stream_from: int | None = None, *, streams: bool | None = None
 ) -> KernelPlan:
     """Plan the loops from one layout's buffer to the other's.
 
     Args:
         kernel: the kernel to be written.
         stream_from: bytes of a target beyond the caches; by default the machine's caches decide.
-        far: whether the target lies beyond the caches; by default its size decides.
+        streams: whether stores bypass the caches; by default the size of the target decides.
     """
     least = beyond_caches() if stream_from is None else stream_from
     reach = estimate(kernel.target.size * kernel.itemsize)
-    ahead = reach * AHEAD >= least
-    if far is not None:
-        return _plan(kernel, far=far, ahead=ahead)
-    plan = _plan(kernel, far=False, ahead=ahead)
+    prefetch_target = reach * AHEAD >= least
+    if streams is not None:
+        return _plan(kernel, streams=streams, prefetch_target=prefetch_target)
+    plan = _plan(kernel, streams=False, prefetch_target=prefetch_target)
     if reach * TRANSPOSITION_GAIN < least:
         return plan
-    beyond = _plan(kernel, far=True, ahead=ahead)
-    late = THIRD_CACHE if plan.in_order else 1
-    is_far = max(reach / late, beyond.turned * TRANSPOSITION_GAIN) >= least
-    return beyond if is_far else plan
+    beyond = _plan(kernel, streams=True, prefetch_target=prefetch_target)
+    late = THIRD_CACHE if plan.sequential else 1
+    streams = max(reach / late, beyond.turned * TRANSPOSITION_GAIN) >= least
+    return beyond if streams else plan
 
 
-def _plan(kernel: Kernel, *, far: bool, ahead: bool) -> KernelPlan:
+def _plan(kernel: Kernel, *, streams: bool, prefetch_target: bool) -> KernelPlan:
     itemsize, fill = kernel.itemsize, kernel.fill
     domains = domains_of(kernel.source, kernel.target, fill=fill is not None)
     elements = domains.elements
     nests = [
         replace(nest, domain=k)
         for k, domain in enumerate(elements or ())
-        for nest in vectorize(domain, itemsize, far=far)
+        for nest in vectorize(domain, itemsize, streams=streams)
     ]
     fills = tuple(fill_nest(domain, itemsize) for domain in domains.padding)
     cost = None if elements is None else cost_of(nests)
@@ -235,30 +226,32 @@ def _plan(kernel: Kernel, *, far: bool, ahead: bool) -> KernelPlan:
     if domains.overlap:
         pass  # blocks are no phase of their own
     elif cost is None or cost > _STAGED_FROM * estimate(kernel.target.size * itemsize):
-        staged = _cheaper_blocks(kernel, cost, far=far)
+        staged = _cheaper_blocks(kernel, cost, streams=streams)
     if staged:
         nests = []
-    elif far:
+    elif streams:
         nests = [part for nest in nests for part in with_image(nest)]
     else:
-        nests = [with_prefetch(nest, ahead=ahead) for nest in nests]
-    if far:
+        nests = [with_prefetch(nest, prefetch_target=prefetch_target) for nest in nests]
+    if streams:
         staged = tuple(
             replace(part, out=tuple(x for nest in part.out for x in with_image(nest)))
             for part in staged
         )
     is_elementwise = elements is None and not staged and 0 not in kernel.source.shape
-    elementwise = Elementwise(kernel.source, kernel.target) if is_elementwise else None
+    elementwise = kernel if is_elementwise else None
     return KernelPlan(
-        itemsize, fill, fills, tuple(nests), staged, elementwise, far, domains.overlap
+        itemsize, fill, fills, tuple(nests), staged, elementwise, streams, domains.overlap
     )
 
 
-def _cheaper_blocks(kernel: Kernel, cost: float | None, *, far: bool) -> tuple[StagedBlocks, ...]:
+def _cheaper_blocks(
+    kernel: Kernel, cost: float | None, *, streams: bool
+) -> tuple[StagedBlocks, ...]:
     """Return the staged blocks that cost less than the direct nests, whose cost may be None."""
     source, target = kernel.source, kernel.target
     if cost is None:
         cost = ELEMENTWISE_COST * estimate(prod(target.shape))
     a, b = chains_to_read(source), chains_of(target)
-    found = staged_blocks(a, b, kernel.itemsize, far=far) if a and b else None
+    found = staged_blocks(a, b, kernel.itemsize, streams=streams) if a and b else None
     return found if found and sum(part.cost for part in found) < cost else ()

@@ -63,11 +63,11 @@ typedef long long relayout_s64 __attribute__((vector_size(RELAYOUT_VECTOR)));
 /* Load a line of the source into the caches, the first one or only the second; or one to write. */
 #if defined(__GNUC__)
 #define RELAYOUT_AHEAD(s) __builtin_prefetch((s), 0, 3)
-#define RELAYOUT_SOON(s) __builtin_prefetch((s), 0, 2)
+#define RELAYOUT_PREFETCH(s) __builtin_prefetch((s), 0, 2)
 #define RELAYOUT_OPEN(t) __builtin_prefetch((t), 1, 3)
 #else
 #define RELAYOUT_AHEAD(s) ((void)0)
-#define RELAYOUT_SOON(s) ((void)0)
+#define RELAYOUT_PREFETCH(s) ((void)0)
 #define RELAYOUT_OPEN(t) ((void)0)
 #endif
 
@@ -87,14 +87,14 @@ typedef long long relayout_s64 __attribute__((vector_size(RELAYOUT_VECTOR)));
 
 /* Keep the order of loads and stores. */
 #if defined(__GNUC__)
-#define RELAYOUT_KEEP() __asm__ volatile("" ::: "memory")
+#define RELAYOUT_COMPILER_BARRIER() __asm__ volatile("" ::: "memory")
 #else
-#define RELAYOUT_KEEP() ((void)0)
+#define RELAYOUT_COMPILER_BARRIER() ((void)0)
 #endif
 
 #define RELAYOUT_LEAST(a, b) ((a) < (size_t)(b) ? (a) : (size_t)(b))
 
-/* How far to unroll a loop of few vectors whose number only the call knows. */
+/* How far to unroll a loop of few vectors whose number is known only at run time. */
 #if defined(__clang__)
 #define RELAYOUT_UNROLL _Pragma("clang loop unroll_count(4)")
 #elif defined(__GNUC__)
@@ -110,7 +110,7 @@ typedef long long relayout_s64 __attribute__((vector_size(RELAYOUT_VECTOR)));
      : RELAYOUT_STEP(stride) >= 4096 ? (size_t)6 : 6 * (4096 / RELAYOUT_STEP(stride)))
 
 /* The first step of a part of n steps. */
-#define RELAYOUT_SHARE(n, part, parts) ((size_t)(n) * (part) / (parts))
+#define RELAYOUT_SPLIT(n, part, parts) ((size_t)(n) * (part) / (parts))
 
 /* The offset of item i of a chain of at most three axes; n0 is 0 for a chain of one. */
 #define RELAYOUT_PLACE(i, n0, s0, n1, s1, s2) \
@@ -176,7 +176,7 @@ RELAYOUT_INLINE void relayout_strip(unsigned char *t, const unsigned char *s, si
             relayout_vector v;
             memcpy(&v, s + i, RELAYOUT_VECTOR);
             memcpy(t + i, &v, RELAYOUT_VECTOR);
-            RELAYOUT_KEEP();
+            RELAYOUT_COMPILER_BARRIER();
         }
         return;
     }
@@ -201,7 +201,7 @@ RELAYOUT_INLINE void relayout_part(unsigned char *t, const unsigned char *s, siz
 }
 
 /* Load the lines of which a run covers a part, before they are written. */
-RELAYOUT_INLINE void relayout_open(const unsigned char *t, size_t n)
+RELAYOUT_INLINE void relayout_load_edges(const unsigned char *t, size_t n)
 {
     if ((uintptr_t)t % 64 > 0) RELAYOUT_OPEN(t);
     if ((uintptr_t)(t + n) % 64 > 0) RELAYOUT_OPEN(t + n);
@@ -223,7 +223,7 @@ RELAYOUT_INLINE void relayout_line(unsigned char *t, const unsigned char *s)
 
 /* Copy a run to a target beyond the caches: whole cache lines by non-temporal stores, and the parts
    of lines at either end by others. */
-RELAYOUT_CALLED void relayout_put(unsigned char *t, const unsigned char *s, size_t n)
+RELAYOUT_CALLED void relayout_stream_store(unsigned char *t, const unsigned char *s, size_t n)
 {
     const size_t head = RELAYOUT_LEAST(n, (64 - (uintptr_t)t % 64) % 64), end = n - (n - head) % 64;
     relayout_part(t, s, head);
@@ -263,7 +263,7 @@ RELAYOUT_INLINE void relayout_fill(
     else relayout_fill_all(t, size, item, n);
 }
 
-/* Copy a row whose length only the call knows. */
+/* Copy a row whose length is known only at run time. */
 RELAYOUT_INLINE void relayout_copy_row(unsigned char *t, const unsigned char *s, size_t n)
 {
 #if RELAYOUT_VECTOR > 0

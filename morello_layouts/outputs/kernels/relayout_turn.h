@@ -22,7 +22,7 @@ RELAYOUT_INLINE void relayout_turn_SIZE(
     for (size_t x0 = first, x1; x0 < end; x0 = x1) {
         x1 = RELAYOUT_LEAST(x0 + width, end);
         const size_t left = columns < unit ? 0 : RELAYOUT_LEAST(x0, columns - unit);
-        if (dense) relayout_open(t + x0 * cs0, (x1 - x0) * cs0);
+        if (dense) relayout_load_edges(t + x0 * cs0, (x1 - x0) * cs0);
         for (size_t y0 = 0, y1; y0 < rows; y0 = y1) {
             y1 = RELAYOUT_LEAST(y0 + (y0 == 0 && shift > 0 ? shift : unit), rows);
             for (size_t x = x0; x < x1 && !dense && (y0 == 0 || y1 == rows); x++) {
@@ -39,7 +39,7 @@ RELAYOUT_INLINE void relayout_turn_SIZE(
                 row[i] = s + RELAYOUT_PLACE(k, rn0, rs0, rn1, rs1, rs2);
                 soon[i] = s + RELAYOUT_PLACE(next, rn0, rs0, rn1, rs1, rs2) + of;
                 if (columns >= unit) continue;
-                RELAYOUT_SOON(row[i] + 128);
+                RELAYOUT_PREFETCH(row[i] + 128);
                 if (row[i] + 64 <= s + last) continue;
                 memcpy(part + i * 64, row[i], columns * SIZE);
                 row[i] = part + i * 64;
@@ -59,14 +59,14 @@ RELAYOUT_INLINE void relayout_turn_SIZE(
                 relayout_tile_SIZE(stage, row, x * SIZE);
                 for (size_t k = 0; k < pieces * across; k += across) {
                     for (size_t i = 0; i < across && whole && line < lines; i++) {
-                        RELAYOUT_SOON(*ahead + line++ * 64);
+                        RELAYOUT_PREFETCH(*ahead + line++ * 64);
                         if (line == lines) line = 0, ahead++;
                     }
                     relayout_transpose_SIZE_64(
                         to + k * step, stage + k * 64, 64, whole, across, step, 1, 0, 0);
                 }
                 for (size_t i = 0; i < unit && !whole; i++) {
-                    if (line < lines) RELAYOUT_SOON(*ahead + line++ * 64);
+                    if (line < lines) RELAYOUT_PREFETCH(*ahead + line++ * 64);
                     if (line == lines) line = 0, ahead += lines > 0;
                     if (dense || x + i < c || x + i >= x1) continue;
                     unsigned char *run = t + RELAYOUT_PLACE(x + i, cn0, cs0, cn1, cs1, cs2);
@@ -76,6 +76,6 @@ RELAYOUT_INLINE void relayout_turn_SIZE(
                 }
             }
         }
-        if (dense) relayout_put(t + x0 * cs0, kept + (x0 - left) * cs0, (x1 - x0) * cs0);
+        if (dense) relayout_stream_store(t + x0 * cs0, kept + (x0 - left) * cs0, (x1 - x0) * cs0);
     }
 }

@@ -17,8 +17,8 @@ from morello_layouts.core.expr.sizes import Int
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.limits import KERNEL_BLOCK
 from morello_layouts.core.recipe.digits import AxisDigit
-from morello_layouts.outputs.kernels.chains import DigitChains, shared_jumps
-from morello_layouts.outputs.kernels.domains import LoopAxis, divide, estimate, nonzero, upper_bound
+from morello_layouts.outputs.kernels.chains import DimensionDigits, shared_jumps
+from morello_layouts.outputs.kernels.domains import CopyAxis, divide, estimate, nonzero, upper_bound
 from morello_layouts.outputs.kernels.nests import (
     CACHE_LINE,
     CopyRun,
@@ -47,33 +47,32 @@ class StagedBlocks:
     #: the offsets of the first block, in bytes.
     source: Int
     target: Int
-    loops: tuple[LoopAxis, ...]  #: from the outermost to the innermost, strides in bytes.
+    loops: tuple[CopyAxis, ...]  #: from the outermost to the innermost, strides in bytes.
     size: int  #: bytes of the staging buffer.
     into: tuple[Nest, ...]  #: nests from a block of the source to the staging buffer.
     out: tuple[Nest, ...]  #: nests from the staging buffer to a block of the target.
 
     @property
     def cost(self) -> float:
-        """The estimated cost, in the unit of ``cost_of``."""
         return prod(estimate(axis.count) for axis in self.loops) * cost_of((*self.into, *self.out))
 
 
 def staged_blocks(
-    source: DigitChains, target: DigitChains, itemsize: int, *, far: bool
+    source: DimensionDigits, target: DimensionDigits, itemsize: int, *, streams: bool
 ) -> tuple[StagedBlocks, ...] | None:
     """Return the blocks of an array, through the order of dimensions that costs least.
 
     Returns:
         None if a block of whole tiles of both layouts is too large, or if no order has nests.
     """
-    blocks = _Blocks(source, target, _lengths(source, target, itemsize), itemsize, far)
+    blocks = _Blocks(source, target, _lengths(source, target, itemsize), itemsize, streams)
     if prod(blocks.lengths) * itemsize > KERNEL_BLOCK:
         return None
     order = blocks.best_order()
     return None if order is None else blocks.through(order)
 
 
-def _orders(source: DigitChains, target: DigitChains) -> list[tuple[int, ...]]:
+def _orders(source: DimensionDigits, target: DimensionDigits) -> list[tuple[int, ...]]:
     """Return the orders of dimensions that the strides of either layout suggest."""
     found = []
     for digits in (source, target):
@@ -84,7 +83,7 @@ def _orders(source: DigitChains, target: DigitChains) -> list[tuple[int, ...]]:
     return list(dict.fromkeys(found))
 
 
-def _lengths(source: DigitChains, target: DigitChains, itemsize: int) -> list[int]:
+def _lengths(source: DimensionDigits, target: DimensionDigits, itemsize: int) -> list[int]:
     """Return the length of a block along each dimension: whole tiles of both layouts, enlarged."""
     chains = zip(source.chains, target.chains, strict=False)
     found = [lcm(*(digit.unit for digit in (*a, *b))) for a, b in chains]
@@ -102,14 +101,14 @@ def _lengths(source: DigitChains, target: DigitChains, itemsize: int) -> list[in
 class _Blocks:
     """An array in blocks: the digits of both buffers, and the length of a block along each axis.
 
-    ``far`` is whether the target lies beyond the caches.
+    ``streams`` is whether the target lies beyond the caches.
     """
 
-    source: DigitChains
-    target: DigitChains
+    source: DimensionDigits
+    target: DimensionDigits
     lengths: Sequence[int]
     itemsize: int
-    far: bool
+    streams: bool
 
     def best_order(self) -> tuple[int, ...] | None:
         """Return the order of a staging buffer by which whole blocks cost least."""
@@ -140,25 +139,25 @@ class _Blocks:
             stride *= self.lengths[dim]
         within = tuple(length for _, length, _ in runs)
         a, stage, b = (
-            DigitChains(within, tuple(chains))
+            DimensionDigits(within, tuple(chains))
             for chains in (self.source.chains, plain, self.target.chains)
         )
-        into = _nests(a, stage, self.itemsize, far=False)
-        out = _nests(stage, b, self.itemsize, far=self.far)
+        into = _nests(a, stage, self.itemsize, streams=False)
+        out = _nests(stage, b, self.itemsize, streams=self.streams)
         return self._placed(runs, into, out) if into and out else None
 
     def _placed(
         self, runs: Sequence[_Run], into: tuple[Nest, ...], out: tuple[Nest, ...]
     ) -> StagedBlocks:
         source, target = self.source.start * self.itemsize, self.target.start * self.itemsize
-        loops: list[LoopAxis] = []
+        loops: list[CopyAxis] = []
         for dim, (count, _, first) in enumerate(runs):
             a, b = (
                 _block_stride(digits.chains[dim], self.lengths[dim]) * self.itemsize
                 for digits in (self.source, self.target)
             )
             source, target = source + first * a, target + first * b
-            loops += [LoopAxis(count, a, b)] if count != 1 else []
+            loops += [CopyAxis(count, a, b)] if count != 1 else []
         loops.sort(key=loop_order)
         size = prod(self.lengths) * self.itemsize
         return StagedBlocks(source, target, tuple(loops), size, into, out)
@@ -172,14 +171,16 @@ def _runs(size: Int, length: int) -> list[_Run]:
 
 
 @lru_cache(maxsize=64)  # the plans for near and for far targets have most nests in common
-def _nests(a: DigitChains, b: DigitChains, itemsize: int, *, far: bool) -> tuple[Nest, ...]:
+def _nests(
+    a: DimensionDigits, b: DimensionDigits, itemsize: int, *, streams: bool
+) -> tuple[Nest, ...]:
     read, written = a.growth, b.growth
     shared = shared_jumps(read, written) if read and written else None
     domains = None if shared is None else element_domains(a.sizes, shared)
     return tuple(
         replace(nest, domain=k)
         for k, domain in enumerate(domains or ())
-        for nest in vectorize(domain, itemsize, far=far)
+        for nest in vectorize(domain, itemsize, streams=streams)
     )
 
 
@@ -201,7 +202,7 @@ def with_image(nest: Nest) -> list[Nest]:
     The inner loops that fill the image are chosen from the innermost outwards. The outermost of
     them may be divided; the nest is returned unchanged if nothing is gained.
 
-    >>> loops = LoopAxis(30, 8192, 64), LoopAxis(2, 64, 32)
+    >>> loops = CopyAxis(30, 8192, 64), CopyAxis(2, 64, 32)
     >>> (nest,) = with_image(Nest(0, 0, loops, CopyRun(32)))
     >>> nest.image, nest.inner_loops, image_of(nest).run
     (1920, 2, 1920)
@@ -227,12 +228,12 @@ def _divided(nest: Nest, k: int, size: int, steps: int) -> list[Nest]:
     if steps < 2 or axis.target != image_of(whole).run:
         return [whole]
     full, rest = divide(axis.count, steps)
-    outer = LoopAxis(full, axis.source * steps, axis.target * steps)
+    outer = CopyAxis(full, axis.source * steps, axis.target * steps)
     loops = (*nest.loops[: k - 1], outer, replace(axis, count=steps), *nest.loops[k:])
     found = [_collecting(replace(nest, loops=loops), k, size * steps)] if full != 0 else []
     if rest == 0:
         return found
-    guard = () if isinstance(rest, int) else (LoopAxis(nonzero(rest), 0, 0),)
+    guard = () if isinstance(rest, int) else (CopyAxis(nonzero(rest), 0, 0),)
     loops = (*nest.loops[: k - 1], *guard, replace(axis, count=rest), *nest.loops[k:])
     end = replace(
         nest,
@@ -275,7 +276,7 @@ class Image:
 def image_of(nest: Nest) -> Image:
     """Return the geometry of a nest's image: its runs, a cache line apart at least.
 
-    >>> copies = Nest(0, 0, (LoopAxis(4, 256, 8192), LoopAxis(2, 64, 32)), CopyRun(32))
+    >>> copies = Nest(0, 0, (CopyAxis(4, 256, 8192), CopyAxis(2, 64, 32)), CopyRun(32))
     >>> image = image_of(replace(copies, image=256, inner_loops=2))
     >>> image.run, image.runs, image.size, [axis.target for axis in image.fill.loops]
     (64, ((4, 8192, 64),), 256, [64, 32])
@@ -308,7 +309,7 @@ def image_of(nest: Nest) -> Image:
     return Image(fill, long, tuple(runs), room)
 
 
-def _digits(levels: Levels, inner: tuple[LoopAxis, ...]) -> Iterator[tuple[int, tuple[Int, Int]]]:
+def _digits(levels: Levels, inner: tuple[CopyAxis, ...]) -> Iterator[tuple[int, tuple[Int, Int]]]:
     """Return the counts and strides in the target of levels and loops, numbered, strides rising."""
     digits = [*levels, *((axis.count, axis.target) for axis in inner)]
     yield from sorted(enumerate(digits), key=lambda digit: estimate(digit[1][1]))

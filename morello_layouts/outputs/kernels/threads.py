@@ -12,16 +12,16 @@ from typing import Final, TypeAlias, TypeGuard
 
 from morello_layouts.core.expr.sizes import Int
 from morello_layouts.core.fields import frozen
-from morello_layouts.outputs.kernels.domains import LoopAxis, divide, estimate
+from morello_layouts.outputs.kernels.domains import CopyAxis, divide, estimate
 from morello_layouts.outputs.kernels.nests import (
     CopyRun,
     FillRun,
     FusedLoop,
+    LargeTransposition,
     LoopTree,
     MicroKernel,
     Nest,
     Transposition,
-    Turn,
     fuse_loops,
     nests_in,
 )
@@ -51,9 +51,11 @@ class Task:
         return estimate([*(axis.count for axis in loops), *columns][self.loop])
 
 
-def _has_columns(micro: MicroKernel) -> TypeGuard[Turn | Transposition]:
+def _has_columns(micro: MicroKernel) -> TypeGuard[LargeTransposition | Transposition]:
     """Whether a micro-kernel is a whole transposition, whose columns threads may share."""
-    return isinstance(micro, Turn) or (isinstance(micro, Transposition) and micro.direct)
+    return isinstance(micro, LargeTransposition) or (
+        isinstance(micro, Transposition) and micro.direct
+    )
 
 
 def phases_of(plan: KernelPlan) -> tuple[tuple[Task, ...], ...]:
@@ -98,7 +100,7 @@ def _chunks(nest: Nest, itemsize: int) -> list[Nest]:
     if estimate(nest.micro.size) < 2 * chunk:
         return [nest]
     full, rest = divide(nest.micro.size, chunk)
-    loops = (*nest.loops, LoopAxis(full, chunk, chunk))
+    loops = (*nest.loops, CopyAxis(full, chunk, chunk))
     main = replace(nest, loops=loops, micro=replace(nest.micro, size=chunk))
     start, end = nest.source + full * chunk, nest.target + full * chunk
     left = replace(nest, source=start, target=end, micro=replace(nest.micro, size=rest))
@@ -127,7 +129,7 @@ def _tasks(tree: LoopTree) -> Iterator[Task]:
         yield Task(FusedLoop(tree.axis, (task.tree,)), alone if loop is None else loop)
 
 
-def _divided(loops: Sequence[LoopAxis], tree: LoopTree) -> int | None:
+def _divided(loops: Sequence[CopyAxis], tree: LoopTree) -> int | None:
     """Return the first loop with enough steps, else the longest; None if none can be divided."""
     every = [axis for _, around in nests_in(tree) for axis in around]
     steps = {
@@ -139,7 +141,7 @@ def _divided(loops: Sequence[LoopAxis], tree: LoopTree) -> int | None:
     return next((k for k, count in steps.items() if count >= _ENOUGH), longest)
 
 
-def _is_within(axis: LoopAxis, clamped: LoopAxis) -> bool:
+def _is_within(axis: CopyAxis, clamped: CopyAxis) -> bool:
     """Whether a loop is over the items of one step of a clamped loop: such steps overlap."""
     if axis is clamped or clamped.clamp is None:
         return False

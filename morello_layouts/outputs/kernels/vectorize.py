@@ -10,8 +10,8 @@ from typing import Final
 
 from morello_layouts.core.expr.sizes import Int
 from morello_layouts.outputs.kernels.domains import (
+    CopyAxis,
     Domain,
-    LoopAxis,
     estimate,
     holds_vectors,
     peel,
@@ -29,10 +29,10 @@ from morello_layouts.outputs.kernels.nests import (
     Deinterleave,
     FillRun,
     Interleave,
+    LargeTransposition,
     MicroKernel,
     Nest,
     Transposition,
-    Turn,
     dense_chain,
     items_per_step,
     levels_of,
@@ -55,23 +55,23 @@ SMALL_ROWS: Final = 384
 ROWS_INTERLEAVED: Final = frozenset({2, 3, 4, 5, 6, 7, 8, 16})
 
 
-def vectorize(domain: Domain, itemsize: int, *, far: bool = True) -> list[Nest]:
+def vectorize(domain: Domain, itemsize: int, *, streams: bool = True) -> list[Nest]:
     """Return the loop nests that move the elements of a domain.
 
     Args:
         domain: the domain in elements.
         itemsize: bytes of an element.
-        far: whether the target lies beyond the caches.
+        streams: whether stores bypass the caches, as the target lies beyond them.
 
-    >>> domain = Domain(0, 0, (LoopAxis(8, 1000, 128), LoopAxis(128, 1, 1)))
+    >>> domain = Domain(0, 0, (CopyAxis(8, 1000, 128), CopyAxis(128, 1, 1)))
     >>> (nest,) = vectorize(domain, 4)
     >>> nest.loops, nest.micro
-    ((LoopAxis(count=8, source=4000, target=512, clamp=None),), CopyRun(size=512))
+    ((CopyAxis(count=8, source=4000, target=512, clamp=None),), CopyRun(size=512))
     """
     axes = axes_in_bytes(domain, itemsize)
     word = min(itemsize & -itemsize, 16)
     if word < itemsize:  # an item that no register holds is a run of words
-        axes.append(LoopAxis(itemsize // word, word, word))
+        axes.append(CopyAxis(itemsize // word, word, word))
     within = Domain(domain.source * itemsize, domain.target * itemsize, tuple(axes))
     back = [axis for axis in axes if estimate(axis.source) < 0]
     if any(itemsize in (-axis.source, axis.target) for axis in back):
@@ -81,17 +81,17 @@ def vectorize(domain: Domain, itemsize: int, *, far: bool = True) -> list[Nest]:
     # Loops that run backwards through the source stay around the others.
     forward = replace(within, axes=tuple(axis for axis in axes if axis not in back))
     around = tuple(sorted(fuse_axes(back), key=loop_order))
-    nests = _nests(forward, word, far=far)
+    nests = _nests(forward, word, streams=streams)
     return [replace(nest, loops=(*around, *nest.loops)) for nest in nests]
 
 
-def axes_in_bytes(domain: Domain, itemsize: int) -> list[LoopAxis]:
+def axes_in_bytes(domain: Domain, itemsize: int) -> list[CopyAxis]:
     """Return the axes of a domain, with strides in bytes.
 
-    >>> axes_in_bytes(Domain(0, 0, (LoopAxis(8, 1, 16),)), 4)
-    [LoopAxis(count=8, source=4, target=64, clamp=None)]
+    >>> axes_in_bytes(Domain(0, 0, (CopyAxis(8, 1, 16),)), 4)
+    [CopyAxis(count=8, source=4, target=64, clamp=None)]
     """
-    return [LoopAxis(a.count, a.source * itemsize, a.target * itemsize) for a in domain.axes]
+    return [CopyAxis(a.count, a.source * itemsize, a.target * itemsize) for a in domain.axes]
 
 
 def fill_nest(domain: Domain, itemsize: int) -> Nest:
@@ -106,11 +106,11 @@ def fill_nest(domain: Domain, itemsize: int) -> Nest:
     return Nest(0, domain.target * itemsize, tuple(axes), FillRun(size))
 
 
-def fuse_axes(axes: list[LoopAxis]) -> list[LoopAxis]:
+def fuse_axes(axes: list[CopyAxis]) -> list[CopyAxis]:
     """Fuse two axes if one continues the other in both buffers.
 
-    >>> fuse_axes([LoopAxis(8, 4, 32), LoopAxis(3, 32, 256)])
-    [LoopAxis(count=24, source=4, target=32, clamp=None)]
+    >>> fuse_axes([CopyAxis(8, 4, 32), CopyAxis(3, 32, 256)])
+    [CopyAxis(count=24, source=4, target=32, clamp=None)]
     """
     axes = [a for a in axes if a.count != 1]
     axes.sort(key=lambda axis: (estimate(axis.target), estimate(axis.source)))
@@ -121,7 +121,7 @@ def fuse_axes(axes: list[LoopAxis]) -> list[LoopAxis]:
     return axes
 
 
-def _continues(inner: LoopAxis, outer: LoopAxis) -> bool:
+def _continues(inner: CopyAxis, outer: CopyAxis) -> bool:
     """Whether an axis continues another one in both buffers."""
     return (
         inner is not outer
@@ -131,7 +131,7 @@ def _continues(inner: LoopAxis, outer: LoopAxis) -> bool:
     )
 
 
-def _nests(domain: Domain, element: int, *, far: bool) -> Iterator[Nest]:
+def _nests(domain: Domain, element: int, *, streams: bool) -> Iterator[Nest]:
     axes = fuse_axes(list(domain.axes))
     domain = replace(domain, axes=tuple(axes))
     run = next((a for a in axes if a.source == a.target == element), None)
@@ -139,29 +139,29 @@ def _nests(domain: Domain, element: int, *, far: bool) -> Iterator[Nest]:
         size = run.count * element
         rest = [a for a in axes if a is not run]
         if isinstance(size, int) and size <= 16 and size & (size - 1) == 0:
-            yield from _nests(replace(domain, axes=tuple(rest)), size, far=far)
+            yield from _nests(replace(domain, axes=tuple(rest)), size, streams=streams)
             return
         yield _blocked(domain, rest, CopyRun(size), size)
         return
     found = (
         _interleave(domain, axes, element, source=True)
-        or _interleave(domain, axes, element, source=False, far=far)
-        or (_turn(domain, axes, element) if far else None)
+        or _interleave(domain, axes, element, source=False, streams=streams)
+        or (_turn(domain, axes, element) if streams else None)
         or _transpose(domain, axes, element)
     )
     if isinstance(found, Nest):
         yield found
         return
     for part in found or ():
-        yield from _nests(part, element, far=far)
+        yield from _nests(part, element, streams=streams)
     if not found:
         yield _blocked(domain, axes, CopyElement(element), element)
 
 
-def _blocked(domain: Domain, axes: list[LoopAxis], micro: MicroKernel, run: Int) -> Nest:
+def _blocked(domain: Domain, axes: list[CopyAxis], micro: MicroKernel, run: Int) -> Nest:
     """Return the nest of a copy: loops over blocks of both buffers within, the others around."""
     around = strip_mined(axes)
-    inner: list[LoopAxis] = []
+    inner: list[CopyAxis] = []
     for block, source in ((TARGET_BLOCK, False), (SOURCE_BLOCK, True)):
         at: Int = run
         while isinstance(at, int) and at < block:
@@ -174,7 +174,7 @@ def _blocked(domain: Domain, axes: list[LoopAxis], micro: MicroKernel, run: Int)
             if axis.clamp is None and longer and axis.count % steps == 0:
                 inner.append(replace(axis, count=steps))
                 outer = axis.count // steps
-                around.append(LoopAxis(outer, axis.source * steps, axis.target * steps))
+                around.append(CopyAxis(outer, axis.source * steps, axis.target * steps))
             else:
                 inner.append(axis)
             at *= axis.count
@@ -182,7 +182,7 @@ def _blocked(domain: Domain, axes: list[LoopAxis], micro: MicroKernel, run: Int)
 
 
 def _interleave(
-    domain: Domain, axes: list[LoopAxis], element: int, *, source: bool, far: bool = False
+    domain: Domain, axes: list[CopyAxis], element: int, *, source: bool, streams: bool = False
 ) -> Nest | list[Domain] | None:
     """Interleave rows of the source that are dense in the target; or the inverse of that.
 
@@ -191,7 +191,7 @@ def _interleave(
     Returns:
         The nest, or the domains to vectorize instead; None if there are no such rows.
     """
-    rows: list[LoopAxis] = []
+    rows: list[CopyAxis] = []
     for axis in dense_chain(axes, element, source=not source):
         if (axis.source if source else axis.target) == element:
             break
@@ -212,14 +212,14 @@ def _interleave(
     if domains:
         return domains
     rest = strip_mined([a for a in axes if a is not axis and all(a is not b for b in rows)])
-    (inner,) = remaining_axes([axis], [(axis, step)]) or [LoopAxis(1, 0, 0)]
+    (inner,) = remaining_axes([axis], [(axis, step)]) or [CopyAxis(1, 0, 0)]
     levels = levels_of(list(zip(rows, counts, strict=True)), source=source)
     micro = (Interleave if source else Deinterleave)(element, count, width, levels)
-    rest.sort(key=(lambda axis: -estimate(axis.source)) if far else loop_order)
+    rest.sort(key=(lambda axis: -estimate(axis.source)) if streams else loop_order)
     return nest_of(domain, [*rest, inner], micro)
 
 
-def _turn(domain: Domain, axes: list[LoopAxis], element: int) -> Nest | None:
+def _turn(domain: Domain, axes: list[CopyAxis], element: int) -> Nest | None:
     """Transpose whole axes; None if there are no two chains of them, or too short ones."""
     if element > 8:
         return None
@@ -240,10 +240,10 @@ def _turn(domain: Domain, axes: list[LoopAxis], element: int) -> Nest | None:
     loops = sorted(strip_mined([a for a in axes if all(a is not b for b in taken)]), key=loop_order)
     source = tuple((axis.count, axis.source) for axis in y)
     target = tuple((axis.count, axis.target) for axis in x)
-    return nest_of(domain, loops, Turn(element, source, target))
+    return nest_of(domain, loops, LargeTransposition(element, source, target))
 
 
-def _transpose(domain: Domain, axes: list[LoopAxis], element: int) -> Nest | list[Domain] | None:
+def _transpose(domain: Domain, axes: list[CopyAxis], element: int) -> Nest | list[Domain] | None:
     """Transpose blocks of ``SOURCE_BLOCK`` bytes on both sides; results as of ``_interleave``."""
     if element > 8:
         return None
@@ -268,7 +268,7 @@ def _transpose(domain: Domain, axes: list[LoopAxis], element: int) -> Nest | lis
         for taken, unit in ((x, 16 // element), (y, width // element)):
             before = prod(count for _, count in taken[:-1])
             axis, count = taken[-1]
-            domains = peel(domain, axis, count, max(1, unit // before), early=taken is x)
+            domains = peel(domain, axis, count, max(1, unit // before), overlap_last=taken is x)
             if domains:
                 return domains
         loops = sorted(remaining_axes(axes, [*x, *y]), key=loop_order)
@@ -279,21 +279,21 @@ def _transpose(domain: Domain, axes: list[LoopAxis], element: int) -> Nest | lis
     return None
 
 
-def _widths(axis: LoopAxis) -> tuple[int, ...]:
+def _widths(axis: CopyAxis) -> tuple[int, ...]:
     """Return the widths of vectors along an axis.
 
-    If only the call knows its length, each width is a nest more for the compiler.
+    If its length is known only at run time, each width is a nest more for the compiler.
     """
     return (64, 32, 16) if isinstance(axis.count, int) else (64, 16)
 
 
-def _until(chain: list[LoopAxis], taken: list[tuple[LoopAxis, int]]) -> list[LoopAxis]:
+def _until(chain: list[CopyAxis], taken: list[tuple[CopyAxis, int]]) -> list[CopyAxis]:
     """Return the axes of a chain before the first one that the other side of a block takes."""
     return list(takewhile(lambda axis: all(axis is not other for other, _ in taken), chain))
 
 
 def _transpose_directly(
-    domain: Domain, axes: list[LoopAxis], x: LoopAxis, y: LoopAxis, element: int, *, alone: bool
+    domain: Domain, axes: list[CopyAxis], x: CopyAxis, y: CopyAxis, element: int, *, alone: bool
 ) -> Nest | None:
     """Transpose two axes that are long enough, without a staging buffer of a block.
 
@@ -321,13 +321,13 @@ def _rows_in_cache(stride: Int) -> int:
     return 6 * min(64, 4096 // gcd(stride, 4096))
 
 
-def _block(chain: list[LoopAxis], most: int, unit: int) -> list[tuple[LoopAxis, int]] | None:
+def _block(chain: list[CopyAxis], most: int, unit: int) -> list[tuple[CopyAxis, int]] | None:
     """Return axes of a chain, and how many steps of each make a multiple of ``unit`` items.
 
     The last axis may have to be peeled. None if there are fewer items, or if a unit of items would
     extend over two axes.
     """
-    taken: list[tuple[LoopAxis, int]] = []
+    taken: list[tuple[CopyAxis, int]] = []
     size = 1
     for axis in chain:
         if size >= most or (size % unit and unit % size):
@@ -350,8 +350,8 @@ def _block(chain: list[LoopAxis], most: int, unit: int) -> list[tuple[LoopAxis, 
     return taken if taken and size % unit == 0 else None
 
 
-def _symbolic_block(axis: LoopAxis, step: int, most: int) -> int:
-    """Return the items that a block takes of an axis whose length only the call knows, or 0."""
+def _symbolic_block(axis: CopyAxis, step: int, most: int) -> int:
+    """Return the items that a block takes of an axis of symbolic length, or 0."""
     if not holds_vectors(axis, step):
         return 0
     if axis.clamp is not None:
@@ -361,28 +361,28 @@ def _symbolic_block(axis: LoopAxis, step: int, most: int) -> int:
     return step if largest is not None and largest < whole else whole
 
 
-def with_prefetch(nest: Nest, *, ahead: bool = False) -> Nest:
+def with_prefetch(nest: Nest, *, prefetch_target: bool = False) -> Nest:
     """Return an interleaving nest with a prefetch buffer for as many inner loops as fit.
 
     A direct transposition loads lines of its target ahead instead, if it is told so.
 
     The buffer is a contiguous strip of the source, copied to the first cache. The nest is returned
-    unchanged if its loops cover no contiguous strip. A strip whose length only the call knows may
+    unchanged if its loops cover no contiguous strip. A strip of symbolic length may
     have a few gaps.
 
     >>> counts = ((32, 8192, 8192), (4, 2048, 512), (4, 256, 2048), (4, 64, 128))
-    >>> loops = tuple(LoopAxis(*one) for one in counts)
+    >>> loops = tuple(CopyAxis(*one) for one in counts)
     >>> nest = with_prefetch(Nest(0, 0, loops, Interleave(2, 2, 64, ((2, 1024),))))
     >>> nest.prefetch, nest.inner_loops, [axis.target for axis in nest.loops]
     (8192, 3, [8192, 2048, 512, 128])
     """
     match nest.micro:
         case Interleave(width=run, source=levels):
-            within = [LoopAxis(count, stride, 0) for count, stride in levels]
+            within = [CopyAxis(count, stride, 0) for count, stride in levels]
         case Deinterleave(rows=rows, width=width):
             run, within = rows * width, []
         case Transposition(direct=True):
-            return replace(nest, micro=replace(nest.micro, ahead=ahead))
+            return replace(nest, micro=replace(nest.micro, prefetch_target=prefetch_target))
         case _:
             return nest
     for k in range(len(nest.loops)):
@@ -392,8 +392,8 @@ def with_prefetch(nest: Nest, *, ahead: bool = False) -> Nest:
     return _with_sized_prefetch(nest, run, within)
 
 
-def _with_sized_prefetch(nest: Nest, run: int, within: list[LoopAxis]) -> Nest:
-    """Return the nest with a prefetch buffer whose length only the call knows."""
+def _with_sized_prefetch(nest: Nest, run: int, within: list[CopyAxis]) -> Nest:
+    """Return the nest with a prefetch buffer of symbolic length."""
     for k in range(1, len(nest.loops)):
         inner = nest.loops[k:]
         axes = [*within, *inner]
@@ -414,7 +414,7 @@ def _prefetching(nest: Nest, first: int, size: Int) -> Nest:
     return replace(nest, loops=loops, prefetch=size, inner_loops=len(inner))
 
 
-def _contiguous(run: int, axes: list[LoopAxis]) -> int:
+def _contiguous(run: int, axes: list[CopyAxis]) -> int:
     """Return how many bytes of the source axes cover without a gap; 0 if there is one."""
     size: Int = run
     numbers = [x for axis in axes for x in (axis.count, axis.source, axis.target)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from morello_layouts.core.expr import (
@@ -12,35 +12,21 @@ from morello_layouts.core.expr import (
     BitXor,
     Digit,
     Var,
-    canonicalize,
     variable,
 )
 from morello_layouts.core.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.core.expr.substitution import replace_digits, substitute
-from morello_layouts.core.fields import frozen
-from morello_layouts.outputs.loop_nests.space import Axis
-
-
-@frozen
-class Value:
-    """A named value."""
-
-    name: str
-    form: AffineExpr
-    about: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.name} = {self.form}"
+from morello_layouts.outputs.codegen.statements import Counter, LoopAxis, NamedValue, fresh
 
 
 @dataclass
 class Hoist:
     """The values to compute at each level: before the loops, and inside of each loop."""
 
-    axes: Sequence[Axis]  #: the loops in order.
+    axes: Sequence[LoopAxis]  #: the loops in order.
     taken: set[str]  #: names that values cannot have.
     #: the values at each level; level k is inside of the first k loops.
-    values: list[list[Value]] = field(init=False)
+    values: list[list[NamedValue]] = field(init=False)
     _levels: dict[str, int] = field(init=False)
     _known: dict[AffineExpr, AffineExpr] = field(default_factory=dict)
 
@@ -49,7 +35,6 @@ class Hoist:
         self._levels = {axis.name: k + 1 for k, axis in enumerate(self.axes)}
 
     def level(self, *forms: AffineExpr) -> int:
-        """Return the level at which forms are known."""
         names = (v.name for form in forms for v in form.variables())
         return max((self._levels.get(name, 0) for name in names), default=0)
 
@@ -57,7 +42,7 @@ class Hoist:
         """Return a form for a level whose parts of outer levels are named values there.
 
         >>> from morello_layouts.core.expr import variable
-        >>> i, j = Axis("i", "i", 1, 4), Axis("j", "j", 1, 8)
+        >>> i, j = LoopAxis("i", "i", 1, 4), LoopAxis("j", "j", 1, 8)
         >>> hoist = Hoist((i, j), {"i", "j"})
         >>> print(hoist.at(8 * i.variable + j.variable, 2, "a"), "with", hoist.values[1][0])
         a1 + j with a1 = 8*i
@@ -79,7 +64,7 @@ class Hoist:
         own = self.level(form)
         if own == level or not form.terms or isinstance(form.as_atom(), Var):
             return form
-        self.values[own].append(Value(name, form))
+        self.values[own].append(NamedValue(name, form))
         return variable(name, *form.interval)
 
     def _atom(self, atom: Atom, level: int, stem: str) -> Atom:
@@ -102,7 +87,7 @@ class Hoist:
         form = AffineExpr((), -factor if negated else factor)
         if form not in self._known:
             name = self._unused(stem)
-            self.values[0].append(Value(name, form))
+            self.values[0].append(NamedValue(name, form))
             self._known[form] = AffineExpr((), SizeExpr.named(name))
         return self._known[form].const * (-1 if negated else 1)
 
@@ -114,20 +99,18 @@ class Hoist:
         known = self._known.get(form)
         if known is None:
             name = self._unused(f"{stem}{level}")
-            self.values[level].append(Value(name, form))
+            self.values[level].append(NamedValue(name, form))
             known = self._known[form] = variable(name, *form.interval)
             self._levels[name] = level
         return known
 
     def _unused(self, stem: str) -> str:
-        name = stem
-        while name in self.taken:
-            name += "_"
+        name = fresh(stem, self.taken)
         self.taken.add(name)
         return name
 
 
-def expanded(form: AffineExpr, values: Iterable[Value]) -> AffineExpr:
+def expanded(form: AffineExpr, values: Iterable[NamedValue]) -> AffineExpr:
     """Return a form with the forms of values in place of their names, outer values first."""
     known: dict[str, AffineExpr] = {}
     for value in values:
@@ -139,53 +122,13 @@ _LARGEST = 2**31
 """Counters stay below this, so that their type never depends on a step."""
 
 
-@frozen
-class Counter:
-    """Quotient and rest of a sum that grows by the same in each turn of a loop."""
-
-    quotient: str  #: the name of ``operand // divisor % modulus``; empty if nothing needs it.
-    rest: str  #: the name of ``operand % divisor``.
-    operand: AffineExpr  #: the sum, over values of outer loops and the loop's variable.
-    step: int  #: by how much it grows; at least 1.
-    divisor: int  #: the divisor, above 1.
-    modulus: int | None  #: the modulus of the quotient, or None.
-
-    @property
-    def digits(self) -> dict[str, Digit]:
-        """What each name counts."""
-        found = {self.rest: Digit(self.operand, 1, self.divisor)}
-        if self.quotient:
-            found[self.quotient] = Digit(self.operand, self.divisor, self.modulus)
-        return found
-
-    @property
-    def cost(self) -> int:
-        """Operations in each turn, without those of a carry."""
-        wraps = self.modulus is not None and self.step >= self.divisor
-        return 2 + (self.step >= self.divisor) + wraps
-
-    def starts(self, axis: Axis, at: AffineExpr) -> Iterator[tuple[str, AffineExpr]]:
-        """Yield the names with their first values, if the loop of an axis starts at a number."""
-        for name, digit in self.digits.items():
-            yield name, canonicalize(substitute(AffineExpr(((digit, 1),), 0), {axis.name: at}))
-
-    def next(self, values: dict[str, int]) -> None:
-        """Take a turn."""
-        rest = values[self.rest] + self.step % self.divisor
-        values[self.rest] = rest % self.divisor
-        if self.quotient:
-            grown = values[self.quotient] + self.step // self.divisor + rest // self.divisor
-            is_over = self.modulus is not None and grown >= self.modulus
-            values[self.quotient] = grown - (self.modulus or 0) * is_over
-
-
 def counted(
-    forms: Mapping[str, AffineExpr], axis: Axis, taken: set[str]
+    forms: Mapping[str, AffineExpr], axis: LoopAxis, taken: set[str]
 ) -> tuple[dict[str, AffineExpr], tuple[Counter, ...]]:
     """Return forms with counters of an innermost loop in place of digits, where that is less work.
 
     >>> from morello_layouts.core.expr import variable
-    >>> i, j = variable("i", 0, 9), Axis("j", "j", 1, 9)
+    >>> i, j = variable("i", 0, 9), LoopAxis("j", "j", 1, 9)
     >>> forms, (counter,) = counted({"x": 8 * ((i + j.variable) // 4)}, j, {"i", "j"})
     >>> print(forms["x"], "with", counter.operand, counter.step, counter.divisor)
     8*q0 with i + j 1 4
@@ -200,12 +143,11 @@ def counted(
 class _Counters:
     """The counters of a loop so far, by operand and divisor."""
 
-    def __init__(self, axis: Axis, taken: set[str]) -> None:
+    def __init__(self, axis: LoopAxis, taken: set[str]) -> None:
         self.axis, self.taken = axis, taken
         self.known: dict[tuple[AffineExpr, int, int | None], list[str]] = {}
 
     def change(self, digit: Digit) -> AffineExpr:
-        """Return a digit's counter, or the digit."""
         s, n = digit.divisor, digit.modulus
         if s == 1 and n is not None:
             s, n, is_rest = n, None, True
@@ -248,7 +190,6 @@ class _Counters:
         return f"{stem}{k}"
 
     def counters(self) -> tuple[Counter, ...]:
-        """Return the counters."""
         found = []
         for (operand, s, n), (quotient, rest) in self.known.items():
             step = dict(operand.terms)[self.axis.variable.terms[0][0]]

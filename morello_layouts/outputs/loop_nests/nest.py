@@ -1,175 +1,33 @@
-"""Loop nests as values, and the proof that each visits every element once."""
+"""Loop nests as values: what a user asks for, and its text in a language."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set as AbstractSet
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import product
-from math import prod
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from morello_layouts import proof
 from morello_layouts.core.checks import require_type
-from morello_layouts.core.expr import OPERATIONS, AffineExpr, BitXor, Digit, Var, variable
-from morello_layouts.core.expr.affine import divisions, operands_of
+from morello_layouts.core.expr import OPERATIONS, AffineExpr, Var
+from morello_layouts.core.expr.affine import divisions
 from morello_layouts.core.expr.assumptions import checked_sizes
-from morello_layouts.core.expr.sizes import Int, SizeExpr, is_nonnegative
-from morello_layouts.core.expr.substitution import map_ints, substitute
+from morello_layouts.core.expr.sizes import Int, is_nonnegative
 from morello_layouts.core.fields import frozen
-from morello_layouts.core.limits import LOOP_VISITS
-from morello_layouts.core.maps import AffineMap
+from morello_layouts.core.lazy import importing
 from morello_layouts.core.plain import Displayed
 from morello_layouts.errors import LayoutError
-from morello_layouts.outputs.loop_nests.hoist import Counter, Hoist, Value, counted
-from morello_layouts.outputs.loop_nests.languages import writer_of
-from morello_layouts.outputs.loop_nests.space import Axis, Digits, Limit, Space
-from morello_layouts.outputs.loop_nests.tree import (
-    Builder,
-    Edges,
-    Guard,
-    Loop,
-    Plan,
-    Statement,
-    Visit,
-    Walk,
+from morello_layouts.outputs.codegen.statements import (
+    Counter,
+    IterationSpace,
+    LoopAxis,
+    NestPlan,
 )
-from morello_layouts.proof import Proof
-from morello_layouts.proof.relations import ONCE, Visits, are_visited_once
+from morello_layouts.outputs.codegen.targets import loop_language
+from morello_layouts.outputs.loop_nests.hoist import Hoist, counted
+from morello_layouts.outputs.loop_nests.space import Digits, Limit, falling, physical
+from morello_layouts.outputs.loop_nests.tree import Builder, Edges, PlannedNest
 
-CLAIM: Final = "verified"
-
-
-def verified(walk: Walk, budget: int | None = None) -> proof.Proof:
-    """Decide whether a nest visits each element once, at the offsets of its maps.
-
-    The loops, conditions and values that languages print are what is judged. Counters are judged as
-    the quotients and rests that they count: each turn adds the same to the operand.
-    """
-    digits = walk.digits
-    names = {axis.name: axis for axis in walk.axes}
-    limits = []
-    for limit in digits.limits:
-        parts = (names[name].variable * -weight for name, weight in limit.weights.items())
-        limits.append(sum(parts, AffineExpr((), limit.size - 1)))
-    visits = Visits(
-        {axis.name: axis.size for axis in walk.axes},
-        tuple(limits),
-        tuple(parts_of(walk.statements, {*names})),
-        {name: (form, walk.space.sizes[name]) for name, form in digits.coordinates.items()},
-        walk.space.assumptions,
-    )
-    once = are_visited_once(visits, budget=budget)
-    if once.holds is None:
-        once = _enumerated(walk, once)
-    if not once.holds:
-        return replace(once, claim=CLAIM)
-    at = elements_to_loops(walk)
-    for name, got in offsets_of(walk):
-        access = next(access for access in walk.space.accesses if access.name == name)
-        wanted = access.form if at is not None else substitute(access.form, digits.coordinates)
-        equal = proof.are_equivalent(_over(walk, got, at), _over(walk, wanted, at), budget=budget)
-        if not equal.holds:
-            return replace(equal, claim=CLAIM, reason=f"the offset in {name}: {equal.reason}")
-    reason = "the nest visits each element once, at the offsets of the maps"
-    return proof.Proof(
-        CLAIM, True, reason, once.decider, assumptions=tuple(map(str, walk.space.assumptions))
-    )
-
-
-def elements_to_loops(walk: Walk) -> dict[str, AffineExpr] | None:
-    """Return the loops' variables as formulas of the coordinates, where there is an element.
-
-    None if a coordinate is an exclusive or: then the offsets of the whole box are compared, as no
-    tile of it is partial.
-    """
-    found: dict[str, AffineExpr] = {}
-    for name, form in walk.digits.coordinates.items():
-        if any(isinstance(atom, BitXor) for atom in form.atoms()):
-            return None
-        size = walk.space.sizes[name]
-        rest = variable(name, 0, size - 1 if size != 0 else 0)
-        is_turned = any(is_nonnegative(-c) for _, c in form.terms)
-        rest = (size - 1) - rest if is_turned else rest
-        for axis in walk.digits.axes.values():
-            if axis.coordinate == name:
-                found[axis.name], rest = rest // axis.unit, rest % axis.unit
-    return found
-
-
-def offsets_of(walk: Walk) -> Iterator[tuple[str, AffineExpr]]:
-    """Yield each array with the offset that is printed, over the loops."""
-    known: dict[str, AffineExpr] = {}
-    for value in (value for level in walk.plan.values for value in level):
-        known[value.name] = _whole(value.form, known)
-    for counter in walk.plan.counters:
-        operand = _whole(counter.operand, known)
-        known[counter.rest] = operand % counter.divisor
-        quotient = Digit(operand, counter.divisor, counter.modulus)
-        known[counter.quotient] = AffineExpr(((quotient, 1),), 0)
-    for access in walk.space.accesses:
-        yield access.name, _whole(walk.plan.results[access.name], known)
-
-
-def _over(walk: Walk, form: AffineExpr, at: dict[str, AffineExpr] | None) -> AffineMap:
-    """Return a form as a map of coordinates; of the box of loops if nothing says where they are."""
-    if at is None:
-        sizes = {axis.name: axis.size for axis in walk.axes}
-    else:
-        sizes, form = dict(walk.space.sizes), substitute(form, at)
-    names = {
-        name: variable(f"d{k}", 0, n - 1 if n != 0 else 0)
-        for k, (name, n) in enumerate(sizes.items())
-    }
-    known = walk.space.assumptions
-    return AffineMap(tuple(sizes.values()), (substitute(form, names),), assumptions=known)
-
-
-def _whole(form: AffineExpr, known: dict[str, AffineExpr]) -> AffineExpr:
-    """Return a form with values in place of their names, in variables and in factors."""
-    sizes = {name: x.const for name, x in known.items() if not x.terms}
-
-    def number(n: Int) -> Int:
-        if isinstance(n, int):
-            return n
-        found: Int = n.evaluate({a: sizes.get(a, SizeExpr.named(a)) for a in n.names()})
-        return found
-
-    return substitute(map_ints(form, number), known)
-
-
-def parts_of(
-    statements: Sequence[Statement], axes: AbstractSet[str], outside: tuple[AffineExpr, ...] = ()
-) -> Iterator[tuple[AffineExpr, ...]]:
-    """Yield for each copy of the body the forms that are at least 0 where it is.
-
-    On the way to a copy each axis has one meaning, as the builder sees to.
-    """
-    for one in statements:
-        match one:
-            case Loop():
-                x = one.axis.variable
-                ends = [stop - x - 1 for stop in one.stops]
-                yield from parts_of(one.body, axes, (*outside, x - one.start, *ends))
-            case Guard():
-                below = [x * -1 + (n - 1) for x, n in one.conditions]
-                yield from parts_of(one.body, axes, (*outside, *below))
-            case Value() if one.name in axes:
-                x = variable(one.name) - one.form
-                outside = (*outside, x, -x)
-            case Visit():
-                yield outside
-
-
-def _enumerated(walk: Walk, undecided: proof.Proof) -> proof.Proof:
-    """Decide by a visit of all elements, if they are few."""
-    sizes = [n for n in walk.space.sizes.values() if isinstance(n, int)]
-    if walk.space.size_names or prod(sizes) > LOOP_VISITS:
-        return undecided
-    elements = [element for element, _ in walk.visits({})]
-    if sorted(elements) == list(product(*map(range, sizes))):
-        return proof.Proof(ONCE, True, "", "enumeration")
-    return proof.Proof(ONCE, False, "some element is left out or comes twice", "enumeration")
+if TYPE_CHECKING:
+    from morello_layouts.proof import Proof
 
 
 @frozen(slots=False)
@@ -192,9 +50,9 @@ class LoopNest(Displayed):
     (['d0_0', 'd1_0', 'd0_1', 'd1_1'], 4096)
     """
 
-    space: Space  #: the coordinates and the arrays.
+    space: IterationSpace  #: the coordinates and the arrays.
     digits: Digits  #: the coordinates as digits.
-    axes: tuple[Axis, ...]  #: the loops, the outermost first.
+    axes: tuple[LoopAxis, ...]  #: the loops, the outermost first.
     edges: Edges = "bounds"  #: how loops over partial tiles end.
     #: the text of the body, or empty for one by default: of two arrays whose coordinates the second
     #: has all, a copy to it.
@@ -203,6 +61,19 @@ class LoopNest(Displayed):
     json_keys: ClassVar[tuple[str, ...]] = (
         "order", "coordinates", "edges", "maps", "runs", "costs", "code=text",
     )  # fmt: skip
+
+    @staticmethod
+    def physical(
+        space: IterationSpace,
+        which: int,
+        tiles: Mapping[str, Sequence[Int]] | None = None,
+        edges: Edges = "bounds",
+        body: str = "",
+    ) -> LoopNest:
+        """Return the nest in the order of one of the arrays, of tiles if these are given."""
+        digits = Digits.of(space, falling(space, which)).tiled(tiles or {}).refined()
+        digits = digits.unswizzled(which).named(space.taken)
+        return LoopNest(space, digits, physical(digits, digits.forms[which]), edges, body)
 
     def __hash__(self) -> int:
         return hash((self.axes, self.edges, self.body))
@@ -225,7 +96,7 @@ class LoopNest(Displayed):
             for a, form in zip(self.space.accesses, self.digits.forms, strict=True)
         }
 
-    def _planned(self, *, counts: bool) -> Plan:
+    def _planned(self, *, counts: bool) -> NestPlan:
         arrays = [access.name for access in self.space.accesses]
         taken = {*self.order, *self.space.names}
         hoist = Hoist(self.axes, taken)
@@ -240,7 +111,17 @@ class LoopNest(Displayed):
         counters: tuple[Counter, ...] = ()
         if counts and self.axes:
             found, counters = counted(found, self.axes[-1], taken)
-        return Plan(tuple(map(tuple, hoist.values)), found, counters)
+        return NestPlan(tuple(map(tuple, hoist.values)), found, counters)
+
+    def planned(
+        self, *, counts: bool = True, edges: Edges | None = None, vectors: int = 0
+    ) -> PlannedNest:
+        """Return the nest as it is printed, of its own edges by default."""
+        plan, forms = self._planned(counts=counts), self.digits.forms
+        limits, about = self.digits.limits, self._about
+        builder = Builder(self.axes, limits, plan, edges or self.edges, about, vectors=vectors)
+        statements = builder.statements()
+        return PlannedNest(self.space, self.axes, forms, plan, statements, self.body, self.digits)
 
     @property
     def offsets(self) -> dict[str, AffineExpr]:
@@ -248,15 +129,9 @@ class LoopNest(Displayed):
         return {access.name: self.walk.plan.results[access.name] for access in self.space.accesses}
 
     @cached_property
-    def walk(self) -> Walk:
+    def walk(self) -> PlannedNest:
         """The nest as it is printed, proved and run."""
-        return self._walk(self.edges, self._planned(counts=True))
-
-    def _walk(self, edges: Edges, plan: Plan, vectors: int = 0) -> Walk:
-        limits, about = self.digits.limits, self._about
-        builder = Builder(self.axes, limits, plan, edges, about, vectors=vectors)
-        statements = builder.statements()
-        return Walk(self.space, self.digits, self.axes, plan, statements, self.body)
+        return self.planned()
 
     @cached_property
     def runs(self) -> dict[str, Any]:
@@ -272,7 +147,7 @@ class LoopNest(Displayed):
     def _run(self, form: AffineExpr) -> tuple[str, Int]:
         """Return the outermost loop of the contiguous ones, and the length of the run."""
         linear = {atom.name: c for atom, c in form.terms if isinstance(atom, Var)}
-        bound = {v.name for atom, _ in form.terms for x in operands_of(atom) for v in x.variables()}
+        bound = {v.name for atom, _ in form.terms for x in atom.operands for v in x.variables()}
         length: Int = 1
         first, left = "", list(self.axes)
         while left and linear.get(left[-1].name) == length and left[-1].name not in bound:
@@ -289,7 +164,7 @@ class LoopNest(Displayed):
         return first, length
 
     def _whole_limit(
-        self, axes: Sequence[Axis], linear: Mapping[str, Int], length: Int
+        self, axes: Sequence[LoopAxis], linear: Mapping[str, Int], length: Int
     ) -> Limit | None:
         """Return the limit that the inner loops together fill, one after the other."""
         for limit in sorted(self.digits.limits, key=lambda limit: -len(limit.weights)):
@@ -312,7 +187,7 @@ class LoopNest(Displayed):
             for a, f in zip(self.space.accesses, self.digits.forms, strict=True)
         ]
         for axis in self.axes:
-            text = _walk(
+            text = _about(
                 axis, [a for a in self.digits.axes.values() if a.coordinate == axis.coordinate]
             )
             terms = self.digits.coordinates[axis.coordinate].terms
@@ -391,21 +266,18 @@ class LoopNest(Displayed):
             }
         }
         """
-        writer = writer_of(target)
+        language = loop_language(target)()
         require_type(indices or {}, Mapping, "indices", 'give for example {"i0": "blockIdx.x"}')
         given = dict(indices or {})
         for text in (name, arguments, *given.values()):
             require_type(text, str, "code", "name, arguments and indices are texts")
-        is_counted = writer.counts and not {*self.order[-1:]} & {*given}
+        is_counted = language.counts and not {*self.order[-1:]} & {*given}
         walk = self.walk
-        if writer.vectors or given or is_counted != bool(walk.plan.counters):
-            self._require_indices(given, writer.parallel, target)
-            edges = "bounds" if writer.vectors else self.edges
-            walk = self._walk(edges, self._planned(counts=is_counted), writer.vectors)
-        own = writer(walk, given)
-        own.require_names(*([name] if function else []))
-        lines = own.function(name, arguments) if function else own.whole()
-        return "\n".join(lines)
+        if language.vectors or given or is_counted != bool(walk.plan.counters):
+            self._require_indices(given, language.parallel, target)
+            edges = "bounds" if language.vectors else self.edges
+            walk = self.planned(counts=is_counted, edges=edges, vectors=language.vectors)
+        return language.nest_text(walk, given, name if function else None, arguments)
 
     def _require_indices(self, given: Mapping[str, str], example: str, target: str) -> None:
         for name in given:
@@ -429,6 +301,9 @@ class LoopNest(Displayed):
         >>> print(ml.loops("f32[M,N]{1,0:T(8,128)}", edges="peel").verify())
         verified: the nest visits each element once, at the offsets of the maps. Decided by ISL.
         """
+        with importing:
+            from morello_layouts.outputs.loop_nests.verify import verified
+
         return verified(self.walk, budget)
 
     def __call__(self, /, **sizes: int) -> Iterator[tuple[tuple[int, ...], dict[str, int]]]:
@@ -459,7 +334,7 @@ class LoopNest(Displayed):
         return self.text
 
 
-def _walk(axis: Axis, all_of: Sequence[Axis]) -> str:
+def _about(axis: LoopAxis, all_of: Sequence[LoopAxis]) -> str:
     """Return in words what a loop walks over."""
     k = all_of.index(axis)
     size = f"{axis.size} " if isinstance(axis.size, int) else ""

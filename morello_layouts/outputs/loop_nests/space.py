@@ -1,17 +1,16 @@
-"""The iteration space of a nest: named coordinates, maps that take them, loops over it in order."""
+"""The iteration space of a nest: maps joined by coordinates, these as digits, loops in order."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from dataclasses import replace
-from functools import cached_property, cmp_to_key
+from functools import cmp_to_key
 
-from morello_layouts.core.expr import AffineExpr, Atom, BitXor, Digit, Var, canonicalize, variable
-from morello_layouts.core.expr.affine import operands_of, xor
-from morello_layouts.core.expr.assumptions import Assumption, meet_all
+from morello_layouts.core.expr import AffineExpr, Atom, BitXor, Digit, Var, canonicalize
+from morello_layouts.core.expr.affine import xor
+from morello_layouts.core.expr.assumptions import meet_all
 from morello_layouts.core.expr.sizes import (
     Int,
-    SizeExpr,
     absolute,
     ceil_quotient,
     common_divisor,
@@ -20,76 +19,36 @@ from morello_layouts.core.expr.sizes import (
 )
 from morello_layouts.core.expr.substitution import substitute
 from morello_layouts.core.fields import frozen
-from morello_layouts.core.layout import ElementType
 from morello_layouts.core.limits import LOOP_AXES, LOOP_SUMS
 from morello_layouts.core.maps import AffineMap, IndexMap
 from morello_layouts.core.maps.names import renamed
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
+from morello_layouts.outputs.codegen.statements import ArrayAccess, IterationSpace, LoopAxis, fresh
 
 
-@frozen
-class Access:
-    """A map in a nest: the offset of an array's element at a point of the iteration space."""
-
-    name: str  #: the name of the array.
-    over: tuple[str, ...]  #: the coordinates that the map takes, in its order.
-    form: AffineExpr  #: the offset over these names, simplified.
-    source: str = ""  #: the map as text.
-    element: ElementType | None = None  #: the type of the array's elements, if the map tells.
-
-
-@frozen(slots=False)
-class Space:
-    """All points of a box of named coordinates, and the arrays that are visited there."""
-
-    sizes: Mapping[str, Int]  #: the number of values of each coordinate, by name.
-    accesses: tuple[Access, ...]  #: the arrays.
-    assumptions: tuple[Assumption, ...] = ()  #: the assumptions about symbolic sizes.
-    more_sizes: frozenset[str] = frozenset()  #: names of sizes that only tiles have.
-
-    @staticmethod
-    def of(
-        maps: Mapping[str, AffineMap | IndexMap],
-        over: Mapping[str, Sequence[str]],
-        more_sizes: frozenset[str] = frozenset(),
-    ) -> Space:
-        """Join maps by the names of their coordinates."""
-        sizes: dict[str, Int] = {}
-        accesses = []
-        known = meet_all(one for m in maps.values() for one in m.assumptions)
-        for name, given in maps.items():
-            m, source, element = (
-                (given, str(given), None)
-                if isinstance(given, AffineMap)
-                else (given.affine_map, given.source, given.element_type)
-            )
-            m, names = m.assume(known), tuple(over[name])
-            for at, n in zip(names, m.sizes, strict=True):
-                if sizes.setdefault(at, n) != n:
-                    raise ShapeError(
-                        f"{at} of {name}: expected {sizes[at]} values, got {n}",
-                        "maps are joined by the names of their coordinates",
-                        "rename the coordinate, or take a part of the larger array, such as m[:4]",
-                    )
-            accesses.append(Access(name, names, renamed(m.form, names), source, element))
-        found = Space(sizes, tuple(accesses), known, more_sizes)
-        _require_different(found.names)
-        return found
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of coordinates, symbolic sizes and arrays."""
-        return *self.sizes, *self.size_names, *(access.name for access in self.accesses)
-
-    @cached_property
-    def size_names(self) -> tuple[str, ...]:
-        """The names of the symbolic sizes."""
-        found = set(self.more_sizes)
-        for n in self.sizes.values():
-            found |= n.names() if isinstance(n, SizeExpr) else frozenset()
-        for access in self.accesses:
-            found |= access.form.sizes()
-        return tuple(sorted(found))
+def joined(
+    maps: Mapping[str, AffineMap | IndexMap],
+    over: Mapping[str, Sequence[str]],
+    more_sizes: frozenset[str] = frozenset(),
+) -> IterationSpace:
+    """Join maps by the names of their coordinates."""
+    sizes: dict[str, Int] = {}
+    accesses = []
+    known = meet_all(one for m in maps.values() for one in m.assumptions)
+    for name, given in maps.items():
+        m, names = given.affine_map.assume(known), tuple(over[name])
+        for at, n in zip(names, m.sizes, strict=True):
+            if sizes.setdefault(at, n) != n:
+                raise ShapeError(
+                    f"{at} of {name}: expected {sizes[at]} values, got {n}",
+                    "maps are joined by the names of their coordinates",
+                    "rename the coordinate, or take a part of the larger array, such as m[:4]",
+                )
+        form = renamed(m.form, names)
+        accesses.append(ArrayAccess(name, names, form, given.source, given.element_type))
+    found = IterationSpace(sizes, tuple(accesses), known, more_sizes)
+    _require_different(found.names)
+    return found
 
 
 def _require_different(names: Sequence[str]) -> None:
@@ -100,21 +59,6 @@ def _require_different(names: Sequence[str]) -> None:
                 "coordinates, symbolic sizes and arrays have names of their own",
                 "rename coordinates by the argument names, or arrays by their keys",
             )
-
-
-@frozen
-class Axis:
-    """A loop: one digit of a coordinate."""
-
-    name: str  #: the loop's variable.
-    coordinate: str  #: the coordinate of which it is a digit.
-    unit: Int  #: what the coordinate grows by from one turn to the next.
-    size: Int  #: the number of turns, in a whole tile.
-
-    @property
-    def variable(self) -> AffineExpr:
-        """The loop's variable within its bounds."""
-        return variable(self.name, 0, self.size - 1 if self.size != 0 else 0)
 
 
 @frozen
@@ -138,7 +82,7 @@ class Digits:
     """Coordinates as sums of axes."""
 
     #: the axes by name; those of a coordinate from the highest unit to the lowest.
-    axes: Mapping[str, Axis]
+    axes: Mapping[str, LoopAxis]
     forms: tuple[AffineExpr, ...]  #: the offset of each array over the axes, simplified.
     coordinates: Mapping[str, AffineExpr]  #: each coordinate over the axes.
     limits: tuple[Limit, ...] = ()  #: the conditions of partial tiles.
@@ -146,9 +90,9 @@ class Digits:
     tiles: tuple[frozenset[str], ...] = ()
 
     @staticmethod
-    def of(space: Space, turned: AbstractSet[str] = frozenset()) -> Digits:
+    def of(space: IterationSpace, turned: AbstractSet[str] = frozenset()) -> Digits:
         """Return each coordinate as one axis; some of them backwards, from the last value on."""
-        axes = {name: Axis(name, name, 1, n) for name, n in space.sizes.items() if n != 1}
+        axes = {name: LoopAxis(name, name, 1, n) for name, n in space.sizes.items() if n != 1}
         zero = AffineExpr((), 0)
         values = {name: axes[name].variable if name in axes else zero for name in space.sizes}
         for name in turned & {*axes}:
@@ -165,7 +109,7 @@ class Digits:
                 "give a layout with fewer levels of tiles",
             )
         old = self.axes[name]
-        outer = Axis(f"{name}'", old.coordinate, old.unit * unit, ceil_quotient(old.size, unit))
+        outer = LoopAxis(f"{name}'", old.coordinate, old.unit * unit, ceil_quotient(old.size, unit))
         inner = replace(old, name=f"{name},", size=unit)
         axes = dict(_replaced(self.axes.items(), name, (outer, inner)))
         value = {name: outer.variable * unit + inner.variable}
@@ -209,11 +153,7 @@ class Digits:
         return tried if tried.remainders < found.remainders else found
 
     def unswizzled(self, which: int) -> Digits:
-        """Return the digits over the places of swizzled elements in an array, not the elements.
-
-        If ``i ^ j`` is a digit of the offset, ``j' = i ^ j`` is a loop like any other, and j is
-        ``j' ^ i``.
-        """
+        """Iterate over physical positions: where ``i ^ j`` is a digit, replace j by j' = i ^ j."""
         found = self
         for atom in self.forms[which].atoms():
             part = found._place(atom, which) if isinstance(atom, BitXor) else None
@@ -240,7 +180,6 @@ class Digits:
         return None
 
     def substituted(self, values: Mapping[str, AffineExpr]) -> Digits:
-        """Return the digits with forms in place of axes in formulas; the axes stay."""
         coordinates = {k: canonicalize(substitute(x, values)) for k, x in self.coordinates.items()}
         forms = tuple(canonicalize(substitute(form, values)) for form in self.forms)
         return replace(self, forms=forms, coordinates=coordinates)
@@ -294,19 +233,12 @@ class Digits:
 
 
 def _operand_variables(atom: Atom) -> frozenset[Var]:
-    return frozenset(v for operand in operands_of(atom) for v in operand.variables())
-
-
-def fresh(name: str, used: AbstractSet[str]) -> str:
-    """Return a name that is not used, with underscores behind it if need be."""
-    while name in used:
-        name += "_"
-    return name
+    return frozenset(v for operand in atom.operands for v in operand.variables())
 
 
 def _replaced(
-    items: Iterable[tuple[str, Axis]], name: str, axes: Sequence[Axis]
-) -> Iterator[tuple[str, Axis]]:
+    items: Iterable[tuple[str, LoopAxis]], name: str, axes: Sequence[LoopAxis]
+) -> Iterator[tuple[str, LoopAxis]]:
     for key, axis in items:
         yield from ((one.name, one) for one in axes) if key == name else [(key, axis)]
 
@@ -326,7 +258,7 @@ def _over(a: Int, b: Int) -> Int:
     return 1 if b == 0 or a % b != 0 else a // b
 
 
-def _best(units: Mapping[str, set[Int]], axes: Mapping[str, Axis]) -> tuple[str, Int] | None:
+def _best(units: Mapping[str, set[Int]], axes: Mapping[str, LoopAxis]) -> tuple[str, Int] | None:
     """Return the largest unit of an axis that divides no other of its units."""
     for name, axis in axes.items():
         proper = [u for u in units.get(name, ()) if _is_proper(u, axis.size)]
@@ -341,27 +273,27 @@ def _is_proper(unit: Int, size: Int) -> bool:
     return unit not in (1, size) and is_nonnegative(unit - 1) and not is_nonnegative(unit - size)
 
 
-def physical(digits: Digits, form: AffineExpr) -> tuple[Axis, ...]:
+def physical(digits: Digits, form: AffineExpr) -> tuple[LoopAxis, ...]:
     """Return the axes by their strides in a buffer, the largest first.
 
     Axes along which the offset does not change come last: the nest stays at a place until all that
     needs it is done. Tiles that a user asked for come first, each level by itself.
     """
 
-    def later(a: Axis, b: Axis) -> int:
+    def later(a: LoopAxis, b: LoopAxis) -> int:
         return _compare(stride_in(form, b.name), stride_in(form, a.name))
 
     by_stride = sorted(digits.axes.values(), key=cmp_to_key(later))
     return _by_tiles(digits, by_stride)
 
 
-def falling(space: Space, which: int) -> frozenset[str]:
+def falling(space: IterationSpace, which: int) -> frozenset[str]:
     """Return the coordinates along which the offset in an array falls."""
     form = space.accesses[which].form
     return frozenset(name for name in space.sizes if is_nonnegative(-1 - stride_in(form, name)))
 
 
-def named(digits: Digits, order: Sequence[str]) -> tuple[Axis, ...]:
+def named(digits: Digits, order: Sequence[str]) -> tuple[LoopAxis, ...]:
     """Return the axes in the order of names; a coordinate's name stands for its other axes."""
     axes = digits.axes
     known = [*axes, *(name for name in digits.coordinates if name not in axes)]
@@ -372,7 +304,7 @@ def named(digits: Digits, order: Sequence[str]) -> tuple[Axis, ...]:
                 "an order names coordinates or loops; physical is the order of a buffer",
                 f"give for example {','.join(digits.coordinates)}, or physical",
             )
-    found: list[Axis] = []
+    found: list[LoopAxis] = []
     for name in order:
         if name in axes:
             found.append(axes[name])
@@ -389,9 +321,9 @@ def named(digits: Digits, order: Sequence[str]) -> tuple[Axis, ...]:
     return tuple(found) if is_split else _by_tiles(digits, found)
 
 
-def _by_tiles(digits: Digits, axes: Sequence[Axis]) -> tuple[Axis, ...]:
+def _by_tiles(digits: Digits, axes: Sequence[LoopAxis]) -> tuple[LoopAxis, ...]:
     """Return the axes over outer tiles first, then those over inner tiles, then the others."""
-    found: list[Axis] = []
+    found: list[LoopAxis] = []
     for level in digits.tiles:
         found += [axis for axis in axes if axis.name in level]
     return (*found, *(axis for axis in axes if axis not in found))
@@ -404,7 +336,7 @@ def stride_in(form: AffineExpr, name: str) -> Int:
         if isinstance(atom, Var):
             total = total + c if atom.name == name else total
             continue
-        inner = [stride_in(operand, name) for operand in operands_of(atom)]
+        inner = [stride_in(operand, name) for operand in atom.operands]
         total = total + next((c * k for k in inner if k != 0), 0)
     return total
 

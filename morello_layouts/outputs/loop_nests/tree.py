@@ -1,4 +1,4 @@
-"""The statements of a nest: loops, values, conditions, visits; and the edges of partial tiles."""
+"""A builder of a nest's statements: its loops in order, and the edges of partial tiles."""
 
 from __future__ import annotations
 
@@ -11,70 +11,28 @@ from morello_layouts.core.expr.sizes import Int, ceil_quotient, evaluated, is_no
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.limits import LOOP_PARTS
 from morello_layouts.errors import UnsupportedError
-from morello_layouts.outputs.loop_nests.hoist import Counter, Value
-from morello_layouts.outputs.loop_nests.space import Axis, Digits, Limit, Space
+from morello_layouts.outputs.codegen.statements import (
+    Guard,
+    Loop,
+    LoopAxis,
+    NamedValue,
+    NestPlan,
+    PrintedNest,
+    Statement,
+    VectorBlock,
+    Visit,
+)
+from morello_layouts.outputs.loop_nests.space import Digits, Limit
 
 Edges: TypeAlias = Literal["bounds", "guards", "peel"]
 """What partial tiles have: loops that end early, conditions, or copies of their own."""
 
 
 @frozen
-class Plan:
-    """What a nest computes where."""
-
-    values: tuple[tuple[Value, ...], ...]  #: the values before the loops, and inside of each.
-    #: what the body may use, over these: offsets and coordinates.
-    results: Mapping[str, AffineExpr]
-    counters: tuple[Counter, ...]  #: the counters of the innermost loop.
-
-
-@frozen
-class Visit:
-    """The body, at one element."""
-
-
-@frozen
-class Guard:
-    """Statements under a condition: each form is below its bound."""
-
-    conditions: tuple[tuple[AffineExpr, Int], ...]
-    body: tuple[Statement, ...]
-
-
-@frozen
-class Loop:
-    """A loop from ``start`` up to the least of ``stops``, not included."""
-
-    axis: Axis
-    start: AffineExpr
-    stops: tuple[AffineExpr, ...]
-    body: tuple[Statement, ...]
-    about: str = ""
-    counters: tuple[Counter, ...] = ()
-
-
-@frozen
-class Block:
-    """Loops at once, as vectors of elements; ``conditions`` hold where there is an element."""
-
-    axes: tuple[Axis, ...]
-    conditions: tuple[tuple[AffineExpr, Int], ...]
-    body: tuple[Statement, ...]
-
-
-Statement: TypeAlias = "Value | Guard | Loop | Block | Visit"
-
-
-@frozen
-class Walk:
+class PlannedNest(PrintedNest):
     """A nest as it is printed, proved and run."""
 
-    space: Space  #: the coordinates and arrays.
     digits: Digits  #: the coordinates as digits.
-    axes: tuple[Axis, ...]  #: the loops, the outermost first.
-    plan: Plan  #: what is computed where.
-    statements: tuple[Statement, ...]  #: the loops, values and conditions.
-    body: str = ""  #: the text of the body; empty for one by default.
 
     def visits(self, sizes: Mapping[str, int]) -> Iterator[tuple[tuple[int, ...], dict[str, int]]]:
         """Yield each coordinate that is visited, with its offset in each array."""
@@ -88,7 +46,7 @@ class Walk:
         """Yield at each visit, with the values of all names."""
         for one in statements:
             match one:
-                case Value():
+                case NamedValue():
                     at[one.name] = one.form.evaluate(at)
                 case Loop():
                     start, stop = one.start.evaluate(at), min(x.evaluate(at) for x in one.stops)
@@ -116,17 +74,15 @@ class _Edge:
 
     weights: Mapping[str, Int]  #: the weights of the axes of inner loops.
     rest: AffineExpr  #: their sum is below this.
-    #: whether a tile that is not whole is walked: then it ends before the next one.
-    is_last: bool = False
+    is_last: bool = False  #: true inside the partial last tile.
 
-    def inside(self, axis: Axis, at: AffineExpr) -> _Edge:
-        """Return what is left inside of the loop of an axis."""
+    def inside(self, axis: LoopAxis, at: AffineExpr) -> _Edge:
         weights = {name: w for name, w in self.weights.items() if name != axis.name}
         return replace(
             self, weights=weights, rest=canonicalize(self.rest - at * self.weights[axis.name])
         )
 
-    def turns(self, axis: Axis, reserve: Int) -> AffineExpr:
+    def turns(self, axis: LoopAxis, reserve: Int) -> AffineExpr:
         """Return for how many turns of an axis the sum of the others may be ``reserve``."""
         weight = self.weights[axis.name]
         if any(c % weight != 0 for _, c in self.rest.terms):
@@ -153,9 +109,9 @@ class Builder:
 
     def __init__(
         self,
-        axes: Sequence[Axis],
+        axes: Sequence[LoopAxis],
         limits: Sequence[Limit],
-        plan: Plan,
+        plan: NestPlan,
         edges: Edges,
         about: Mapping[str, str],
         *,
@@ -170,7 +126,6 @@ class Builder:
         self.first_vector = max(len(self.axes) - vectors, 0) if vectors else None
 
     def statements(self) -> tuple[Statement, ...]:
-        """Return the whole nest."""
         edges = [_Edge(limit.weights, AffineExpr((), limit.size)) for limit in self.limits]
         return (*self.values[0], *self._inside(0, edges))
 
@@ -203,28 +158,28 @@ class Builder:
         body = self._body(level, [*others, *(edge for edge in inner if edge.weights)])
         return (self._loop(axis, _ZERO, least(stops), body),)
 
-    def _guarded(self, axis: Axis, level: int) -> tuple[Statement, ...]:
+    def _guarded(self, axis: LoopAxis, level: int) -> tuple[Statement, ...]:
         last = {k: max(map(self.order.index, limit.weights)) for k, limit in enumerate(self.limits)}
         bounds = [self._condition(x) for k, x in enumerate(self.limits) if last[k] == level]
         body = self._body(level, ())
         body = (Guard(tuple(bounds), body),) if bounds else body
         return (self._loop(axis, _ZERO, (AffineExpr((), axis.size),), body),)
 
-    def _block(self, level: int) -> Block:
+    def _block(self, level: int) -> VectorBlock:
         axes = tuple(self.axes[level:])
         names = {axis.name for axis in axes}
         limits = [limit for limit in self.limits if names & {*limit.weights}]
         values = (value for values in self.values[level + 1 :] for value in values)
-        return Block(axes, tuple(map(self._condition, limits)), (*values, Visit()))
+        return VectorBlock(axes, tuple(map(self._condition, limits)), (*values, Visit()))
 
-    def _reserve(self, edge: _Edge, axis: Axis) -> Int:
+    def _reserve(self, edge: _Edge, axis: LoopAxis) -> Int:
         """Return the largest sum of the other axes of a limit."""
         found: Int = 0
         for name, weight in edge.weights.items():
             found = found + (weight * (self.sizes[name] - 1) if name != axis.name else 0)
         return found
 
-    def _ends_early(self, edge: _Edge, axis: Axis) -> bool:
+    def _ends_early(self, edge: _Edge, axis: LoopAxis) -> bool:
         """Whether a limit alone ends a loop: in a partial tile whose inner loops fill one turn."""
         fill = edge.weights[axis.name] - self._reserve(edge, axis)
         return edge.is_last and is_nonnegative(fill)
@@ -236,7 +191,7 @@ class Builder:
         return total, limit.size
 
     def _peeled(
-        self, axis: Axis, level: int, edge: _Edge, others: Sequence[_Edge]
+        self, axis: LoopAxis, level: int, edge: _Edge, others: Sequence[_Edge]
     ) -> tuple[Statement, ...] | None:
         """Return the loop over whole tiles, and that over partial ones; None if it has no use."""
         reserve = self._reserve(edge, axis)
@@ -257,10 +212,14 @@ class Builder:
         edges = [*others, *([replace(last, is_last=True)] if last.weights else [])]
         body = self._body(level, edges)
         if is_one:
-            rest: tuple[Statement, ...] = (Value(axis.name, whole, "the partial tile"), *body)
+            rest: tuple[Statement, ...] = (NamedValue(axis.name, whole, "the partial tile"), *body)
             if level == len(self.axes) - 1:
                 counts = (c.starts(axis, axis.variable) for c in self.counters)
-                rest = (rest[0], *(Value(*start) for count in counts for start in count), *body)
+                rest = (
+                    rest[0],
+                    *(NamedValue(*start) for count in counts for start in count),
+                    *body,
+                )
         else:
             rest = (self._loop(axis, whole, (all_turns,), body, "the partial tile, if any"),)
         return rest if whole == _ZERO else (first, *rest)
@@ -270,7 +229,7 @@ class Builder:
 
     def _loop(
         self,
-        axis: Axis,
+        axis: LoopAxis,
         start: AffineExpr,
         stops: tuple[AffineExpr, ...],
         body: tuple[Statement, ...],

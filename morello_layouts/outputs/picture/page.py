@@ -97,7 +97,6 @@ _ARRAY: Final = "the array in row-major order: the last index is the fastest"
 
 
 def _words(step: Step, before: tuple[int, ...], after: tuple[int, ...]) -> str:
-    """Return a sentence about a step."""
     match step:
         case Pad():
             added = prod(after) - prod(before)
@@ -169,7 +168,6 @@ _STYLES: Final = re.compile("<style>(.*?)</style>")
 
 
 def page_data(panels: Sequence[Panel]) -> list[dict[str, Any]]:
-    """Return the data of each panel for the page's script."""
     return [_data(panel) for panel in panels]
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from morello_layouts.core.fields import frozen
+from morello_layouts.core.files import written
 from morello_layouts.core.lazy import has_numpy, importing, numpy as np
 from morello_layouts.core.limits import PICTURE_CELLS, PICTURE_COMPARED, PNG_SECONDS, PNG_SIDE
 from morello_layouts.core.maps import IndexMap
@@ -121,12 +122,8 @@ class Picture:
                     "the ending decides the format",
                     "end the name in .svg, .html, .png, .pdf or .txt",
                 )
-        try:
-            target.write_bytes(content)
-        except (OSError, ValueError) as error:
-            raise LayoutError(
-                f"{target} could not be written", str(error), "give another file"
-            ) from None
+        with written(target) as beside:
+            beside.write_bytes(content)
 
     def _repr_svg_(self) -> str:
         # In the column of a notebook a wide picture shrinks instead of being cut.

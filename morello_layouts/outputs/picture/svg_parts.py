@@ -64,27 +64,22 @@ def _value(value: object) -> str:
 
 
 def text(content: object, class_: str, x: float, y: float) -> str:
-    """Return a line of text, its baseline at y."""
     return element("text", escaped(content), class_=class_, x=x, y=y)
 
 
 def rect(class_: str, x: float, y: float, width: float, height: float) -> str:
-    """Return a rectangle, its upper left corner at (x, y)."""
     return element("rect", class_=class_, x=x, y=y, width=width, height=height)
 
 
 def path(class_: str, commands: Iterable[str]) -> str:
-    """Return a path of drawing commands."""
     return element("path", class_=class_, d="".join(commands))
 
 
 def move_to(x: float, y: float) -> str:
-    """Return the command that begins a line at (x, y)."""
     return f"M{number(x)} {number(y)}"
 
 
 def dot(x: float, y: float, radius: float) -> str:
-    """Return the mark of a dot."""
     return element("circle", class_="dot", cx=x, cy=y, r=radius)
 
 
@@ -122,7 +117,6 @@ def text_width(content: str, size: float) -> float:
 
 
 def cell_width(panel: Panel) -> float:
-    """Return the width that every cell of a panel has."""
     filled = [cell for cell in panel.view.cells() if not cell.is_padding]
     indices = [str(i) for grid in panel.view.grids for i in grid.columns if i is not None]
     has_words = panel.style.has_words
@@ -152,13 +146,11 @@ class GridDrawing:
         self.x, self.y = x, y
 
     def markup(self) -> str:
-        """Return the grid as markup."""
         parts = [*self.outside(), *self.cells(), *self.gaps(), *self.lines(), *self.marks()]
         return "".join(parts)
 
     @property
     def size(self) -> tuple[float, float]:
-        """The width and height of the drawing."""
         return self.xs[-1] - self.x + 3, self.ys[-1] - self.y + 3
 
     def box(self, row: int, column: int) -> tuple[float, float, float, float]:
@@ -270,7 +262,6 @@ def _fill(panel: Panel, place: Cell | Slot) -> str:
 
 
 def _edges(indices: Sequence[int | None], start: float, size: float) -> list[float]:
-    """Return where each line of cells begins, and where the last one ends."""
     found = [start]
     for index in indices:
         found.append(found[-1] + (_GAP if index is None else size))

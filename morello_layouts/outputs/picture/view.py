@@ -276,7 +276,6 @@ def _slots(m: IndexMap, levels: tuple[Level, ...], offsets: list[int]) -> list[S
 def _tiles(
     m: IndexMap, levels: Sequence[Level], offsets: list[int]
 ) -> list[tuple[tuple[int, ...], ...]]:
-    """Return for each offset the number of its tile at each level."""
     numbers = [tile_numbers(m.recipe, level, offsets) for level in levels]
     return list(zip(*numbers, strict=True)) if numbers else [()] * len(offsets)
 

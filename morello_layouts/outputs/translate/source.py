@@ -115,8 +115,7 @@ def probed_digits(m: IndexMap) -> Digits:
     differs from that list, no list has the map's offsets.
     """
     found: list[AxisDigit] = []
-    for dim, n in enumerate(m.recipe.shape):
-        assert isinstance(n, int)
+    for dim, n in enumerate(known(m.recipe.shape)):
         begin = 1
         while begin < n:
             stride = _offset(m, dim, begin)
@@ -249,12 +248,10 @@ class Source:
 
     @property
     def shape(self) -> tuple[Int, ...]:
-        """The sizes of the array."""
         return self.m.recipe.shape
 
     @property
     def offset(self) -> Int:
-        """The offset of the first element."""
         return self.m.form.const
 
     @cached_property
@@ -309,7 +306,6 @@ class Source:
         return NoTranslationError(f"no {self.title} has the offsets of {self.m.source}", why, fix)
 
     def not_found(self, why: str, fix: str) -> TranslationNotFoundError:
-        """Return the error that no layout of the notation was found."""
         return TranslationNotFoundError(f"no {self.title} was found for {self.m.source}", why, fix)
 
 

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 from morello_layouts.core.checks import as_int
 from morello_layouts.core.description import count
 from morello_layouts.core.fields import frozen
+from morello_layouts.core.files import written
 from morello_layouts.core.limits import FLEET_KEYS, REPORT_CHANGES
 from morello_layouts.errors import LayoutError
 from morello_layouts.programs.diagnostics.digests import (
@@ -189,14 +190,8 @@ class FleetReport(Report):
         rows = [
             {"table": name, **asdict(row)} for name in names for row in getattr(self, f"by_{name}")
         ]
-        try:
-            parquet.write_table(pyarrow.Table.from_pylist(rows, _schema(pyarrow)), os.fspath(path))
-        except OSError as error:
-            raise LayoutError(
-                f"{os.fspath(path)} cannot be written: {error.strerror or error}",
-                "a Parquet file is written into an existing folder",
-                "give another path",
-            ) from None
+        with written(path) as beside:
+            parquet.write_table(pyarrow.Table.from_pylist(rows, _schema(pyarrow)), str(beside))
 
 
 def _schema(pyarrow: Any) -> Any:

@@ -6,17 +6,19 @@ functions that build operations fold numbers and put them last, as MLIR does.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
-from functools import partial
+from functools import partial, reduce
 from typing import Any, Final, NoReturn, TypeAlias
 
 from morello_layouts.core.expr import AffineExpr, Interval, Var, canonicalize
 from morello_layouts.core.expr.affine import Atom, BitXor, Digit
+from morello_layouts.core.expr.sizes import Int
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.limits import EXPR_NESTING, INDEXING_TEXT
 from morello_layouts.errors import ParseError, UnsupportedError
-from morello_layouts.notations.grammar import INT, Source, Syntax, Terminal, Token, integer
+from morello_layouts.notations.grammar import INT, Source, Syntax, Terminal, integer
 
 Expr: TypeAlias = "int | str | Op"
 
@@ -51,7 +53,7 @@ def is_symbolic(x: Expr) -> bool:
 
 
 def names_of(x: Expr) -> Iterator[str]:
-    """Return the variables of an expression, each as often as it occurs."""
+    """Yield the variables of an expression, each as often as it occurs."""
     if isinstance(x, str):
         yield x
     elif isinstance(x, Op):
@@ -137,7 +139,6 @@ def mod(x: Expr, y: int) -> Expr:
 
 
 def extremum(kind: str, x: Expr, y: Expr) -> Expr:
-    """Return ``min(x, y)`` or ``max(x, y)``."""
     if isinstance(x, int) and isinstance(y, int):
         return min(x, y) if kind == "min" else max(x, y)
     return Op(kind, (x, y))
@@ -170,23 +171,27 @@ def evaluate(x: Expr, values: Mapping[str, Any]) -> Any:
         return values[x]
     if isinstance(x, int):
         return x
-    parts = [evaluate(part, values) for part in x.parts]
-    if x.kind == "+":
-        return sum(parts[1:], parts[0])
-    left, right = parts
-    if x.kind == "*":
-        return left * right
-    if x.kind == "floordiv":
-        return left // right
-    if x.kind == "ceildiv":
-        return -(-left // right)
-    if x.kind == "mod":
-        return left % right
+    return reduce(_OPERATORS[x.kind], [evaluate(part, values) for part in x.parts])
+
+
+def _least_or_most(kind: str, left: Any, right: Any) -> Any:
     if isinstance(left, int) and isinstance(right, int):
-        return min(left, right) if x.kind == "min" else max(left, right)
+        return extremum(kind, left, right)
     import numpy as np
 
-    return np.minimum(left, right) if x.kind == "min" else np.maximum(left, right)
+    return np.minimum(left, right) if kind == "min" else np.maximum(left, right)
+
+
+_OPERATORS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
+    "+": operator.add,
+    "*": operator.mul,
+    "floordiv": operator.floordiv,
+    "ceildiv": lambda left, right: -(-left // right),
+    "mod": operator.mod,
+    "min": partial(_least_or_most, "min"),
+    "max": partial(_least_or_most, "max"),
+}
+_COSTS: Final = {"+": 1, "*": 1, "min": 1, "max": 1}
 
 
 def cost_of(x: Expr) -> int:
@@ -197,12 +202,8 @@ def cost_of(x: Expr) -> int:
     """
     if not isinstance(x, Op):
         return 0
-    total = sum(map(cost_of, x.parts))
-    if x.kind == "+":
-        return total + len(x.parts) - 1
-    if x.kind == "*":
-        return total + (x.parts[1] != -1)
-    return total + (1 if x.kind in ("min", "max") else 2)
+    each = 0 if x.kind == "*" and x.parts[1] == -1 else _COSTS.get(x.kind, 2)
+    return sum(map(cost_of, x.parts)) + each * (len(x.parts) - 1)
 
 
 def weight_of(x: Expr) -> int:
@@ -248,7 +249,6 @@ class _Printer:
         return self.text(x) if is_bare else f"({self.text(x)})"
 
     def summand(self, x: Expr) -> str:
-        """Return a part of a sum behind the first, with its sign."""
         if isinstance(x, int):
             return f" - {-x}" if x < 0 else f" + {x}"
         core, factor = factored(x)
@@ -322,26 +322,32 @@ class Forms:
 
     def expr(self, form: AffineExpr) -> Expr:
         """Return a form as an expression: dimensions, symbols, quotients, remainders, a number."""
-        terms = sorted(form.terms, key=lambda term: _print_key(*term))
-        assert isinstance(form.const, int)
-        return add(*(self._term(atom, c) for atom, c in terms), form.const)
+        return form.fold(self)
 
-    def _term(self, atom: Atom, factor: Any) -> Expr:
-        if isinstance(atom, Var):
-            return times(self.hidden.get(atom.name, atom.name), factor)
-        assert isinstance(atom, Digit)
-        found = self.expr(atom.operand)
-        if atom.divisor != 1:
-            found = floordiv(found, atom.divisor)  # type: ignore[arg-type]
-        return times(found if atom.modulus is None else mod(found, atom.modulus), factor)  # type: ignore[arg-type]
+    def variable(self, v: Var) -> Expr:
+        return self.hidden.get(v.name, v.name)
+
+    def digit(self, d: Digit, operand: Expr) -> Expr:
+        assert isinstance(d.divisor, int)
+        assert isinstance(d.modulus, int | None)
+        found = operand if d.divisor == 1 else floordiv(operand, d.divisor)
+        return found if d.modulus is None else mod(found, d.modulus)
+
+    def xor(self, x: BitXor, parts: list[Expr]) -> NoReturn:
+        raise AssertionError("a bug: XLA has no exclusive or in indices")
+
+    def sum(self, terms: list[tuple[Atom, Int, Expr]], const: Int) -> Expr:
+        terms.sort(key=_print_key)
+        assert isinstance(const, int)
+        return add(*(times(x, c) for _, c, x in terms), const)  # type: ignore[arg-type]
 
 
-def _print_key(atom: Atom, factor: Any) -> tuple[Any, ...]:
+def _print_key(term: tuple[Atom, Int, Expr]) -> tuple[Any, ...]:
+    atom, factor, _ = term
     if isinstance(atom, Var):
         kind = "".join(c for c in atom.name if c.isalpha())
         return 0, ("d", "s", "rt", "x").index(kind), int(atom.name[len(kind) :])
-    assert not isinstance(atom, BitXor)
-    return 1, atom.modulus is not None, -abs(factor), atom.key
+    return 1, atom.modulus is not None, -abs(factor), atom.key  # type: ignore[arg-type]
 
 
 def _range_of(kind: str, left: Interval, right: Interval) -> Interval:
@@ -380,7 +386,7 @@ def parse_expression(text: str, names: Mapping[str, str]) -> Expr:
 
 
 class Reader:
-    """Read expressions."""
+    """Expressions of a text, whose operators keep their order: products of variables, too."""
 
     def __init__(self, text: str) -> None:
         self.source = Source(text, SYNTAX)  #: the text.
@@ -404,23 +410,17 @@ class Reader:
     def _product(self) -> Expr:
         found = self._operand()
         while sign := self.source.take(_PRODUCT, optional=True):
-            at = self.source.at
+            at, kind = self.source.at, "floordiv" if sign == "/" else str(sign)
             right = self._operand()
-            if sign == "*":
-                found = self._built("*", found, right, at)
-                continue
-            kind = "floordiv" if sign == "/" else str(sign)
-            if not isinstance(right, int) or right == 0 or (right < 0 and kind == "mod"):
+            is_number = isinstance(right, int) and right != 0 and (right > 0 or kind != "mod")
+            if kind != "*" and not is_number:
                 positive = "a positive number" if kind == "mod" else "a number other than 0"
                 self.refuse(f"{kind}: expected {positive}", at, f"write {positive}")
-            found = self._built(kind, found, right, at)
+            try:
+                found = BUILDERS[kind](found, right)
+            except UnsupportedError as error:
+                self.refuse(error.what, at, error.fix)
         return found
-
-    def _built(self, kind: str, left: Expr, right: Expr, at: int) -> Expr:
-        try:
-            return BUILDERS[kind](left, right)
-        except UnsupportedError as error:
-            self.refuse(error.what, at, error.fix)
 
     def _operand(self) -> Expr:
         source, is_minus = self.source, False
@@ -434,21 +434,15 @@ class Reader:
         if token := source.take(INT):
             return integer(token, source.text)
         if call := source.take(_CALL):
-            return self._extremum(call)
+            source.need("(")
+            return extremum(str(call), self._argument(","), self._argument(")"))
         if source.take("("):
-            found = self.expression()
-            source.need(")")
-            return found
+            return self._argument(")")
         name = source.need(NAME)
         if name not in self.inner:
             what = f"{name} is not a variable of the map"
             self.refuse(what, name.start, f"use {', '.join(self.inner)}" if self.inner else "")
         return self.inner[name]
-
-    def _extremum(self, call: Token) -> Expr:
-        self.source.need("(")
-        left, right = self._argument(","), self._argument(")")
-        return extremum(str(call), left, right)
 
     def _argument(self, close: str) -> Expr:
         found = self.expression()

@@ -45,7 +45,6 @@ class Call:
 
     @cached_property
     def attributes(self) -> Mapping[str, str]:
-        """The instruction's attributes, as they are written."""
         return self.instruction.attributes
 
     @cached_property
@@ -58,12 +57,10 @@ class Call:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The sizes of the result."""
         return self.array.shape
 
     @property
     def rank(self) -> int:
-        """The number of dimensions of the result."""
         return len(self.sizes)
 
     @property
@@ -73,7 +70,6 @@ class Call:
 
     @property
     def count(self) -> int:
-        """The number of operands."""
         return len(self.instruction.operand_names)
 
     @cached_property
@@ -82,7 +78,6 @@ class Call:
         return self.instruction.operands
 
     def operand(self, k: int) -> XlaShape:
-        """Return the type of an operand."""
         found: object = None
         if k < self.count:
             operand = self.operands[k]
@@ -145,7 +140,6 @@ class Call:
         )
 
     def scalar(self) -> IndexingMap:
-        """Return the map to the only element of a scalar."""
         return self.map(())
 
 

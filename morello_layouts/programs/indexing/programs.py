@@ -117,7 +117,6 @@ class InstructionIndexing(Displayed):
 
 
 def instruction_indexing(instruction: HloInstruction, output: int = 0) -> InstructionIndexing:
-    """Return what an instruction reads."""
     count = len(instruction.shape.shapes) if isinstance(instruction.shape, XlaTuple) else 1
     if not 0 <= output < count:
         raise LayoutError(
@@ -154,7 +153,6 @@ class _Tracer:
         self.work = self.depth = 0
 
     def of(self, call: Call) -> tuple[_Found, _Unknown]:
-        """Return maps and what is not known, by operand."""
         instruction = call.instruction
         opcode = instruction.opcode
         if opcode in _CALLS:
@@ -229,7 +227,6 @@ class _Tracer:
             yield from ((place, self.composed(a, b)) for a in inner.get(k, ()) for b in ways)
 
     def composed(self, outer: IndexingMap, inner: IndexingMap) -> IndexingMap | str:
-        """Return a composed map, or why there is none."""
         self.work += 1
         if self.work > INDEXING_COMPOSITIONS:
             return f"more than {INDEXING_COMPOSITIONS} maps are composed"

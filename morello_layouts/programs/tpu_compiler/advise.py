@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final, TypeVar
 from morello_layouts.core.checks import as_int
 from morello_layouts.core.description import count, listed
 from morello_layouts.core.fields import frozen
+from morello_layouts.core.files import written
 from morello_layouts.core.limits import (
     ADVICE_CHECK_BYTES,
     ADVICE_CHECK_SECONDS,
@@ -261,7 +262,8 @@ class _Trials:
             found = self._compiled(module, devices, replace(self.compiler, until=until))
             if kept is not None and found is not None:
                 kept.parent.mkdir(parents=True, exist_ok=True)
-                kept.write_text(json.dumps(asdict(found)))
+                with written(kept) as beside:
+                    beside.write_text(json.dumps(asdict(found)))
         self.known[key] = found
         return found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -10,18 +9,14 @@ import pytest
 import morello_layouts as ml
 from morello_layouts.notations import cute
 from morello_layouts.notations.cute import CuteLayout
-from tests.support.paths import DATA
+from tests.support.paths import rows
 from tests.support.tables import each_row
 
 Row = dict[str, Any]
 
 
-def rows_of(name: str) -> list[Row]:
-    return [json.loads(line) for line in (DATA / name).read_text(encoding="utf-8").splitlines()]
-
-
-CORE = rows_of("cute_core_tests.jsonl")
-RANDOM = rows_of("cute_random.jsonl")
+CORE = rows("cute_core_tests.jsonl")
+RANDOM = rows("cute_random.jsonl")
 
 
 def parsed(text: str) -> CuteLayout:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import lzma
 from itertools import product
 from math import prod
 
@@ -13,18 +12,12 @@ import morello_layouts as ml
 from morello_layouts.core.recipe import elements_by_slot
 from morello_layouts.notations.cute import ComposedLayout, CuteLayout, Swizzle
 from morello_layouts.notations.registry import describe
-from tests.support.paths import DATA
+from tests.support.paths import rows
 from tests.support.tables import each_row
 
-
-def rows_of(name: str) -> list[list[str]]:
-    with lzma.open(DATA / name, "rt", encoding="utf-8") as file:
-        return [line.split("\t") for line in file.read().splitlines()]
-
-
 # The layout as C++ prints it, the same in elements, the offsets in colexicographic order.
-ROWS = [row[2:] for row in rows_of("cute_atoms.tsv.xz") if row[0] == "smem"]
-ROWS += rows_of("cute_swizzles.tsv.xz")
+ROWS = [row[2:] for row in rows("cute_atoms.tsv.xz") if row[0] == "smem"]
+ROWS += rows("cute_swizzles.tsv.xz")
 
 
 def offsets(m: ml.IndexMap) -> list[int]:
@@ -222,11 +215,6 @@ def test_formulas_agree_with_steps_and_document(text: str) -> None:
     m = ml.index_map(text)
     assert ml.verify(m).holds
     assert ml.is_injective(m).holds == ("(0,1)" not in text)
-
-
-def test_the_algebra_takes_no_names() -> None:
-    with pytest.raises(ml.LayoutError, match="expected numbers as sizes and strides"):
-        ml.cute.coalesce("(M,K):(1,M)")
 
 
 @pytest.mark.slow

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
-import pytest
 
 import morello_layouts as ml
 from morello_layouts.notations.einops import EinopsLayout
-from tests.support.paths import DATA
+from tests.support.paths import rows
 from tests.support.tables import each_row
 
-ROWS = [json.loads(line) for line in (DATA / "einops.jsonl").read_text("utf-8").splitlines()]
+ROWS = rows("einops.jsonl")
 
 
 def layout_of(text: str) -> EinopsLayout:
@@ -36,23 +34,6 @@ def test_every_pattern(row: dict[str, Any]) -> None:
     assert ml.verify(m).holds
     assert ml.is_bijective(m).holds
     assert layout_of(str(layout)) == layout
-
-
-@each_row(
-    ("text", "shape", "what"),
-    [
-        ("a b -> b a", (2, 3, 4), "a b -> b a: expected 2 sizes, got 3"),
-        ("a ... b -> b ... a", (2,), "a ... b -> b ... a: expected at least 2 sizes, got 1"),
-        ("(h p) -> h p, p=2", (7,), "(h p) -> h p, p=2: (h p): expected a multiple of 2, got 7"),
-        ("(h p) -> h p, p=2, h=3", (8,), "(h p) -> h p, h=3, p=2: (h p): expected 6, got 8"),
-        ("a 1 -> a", (3, 2), "a 1 -> a: 1: expected 1, got 2"),
-        ("a b -> b a, a=4", (3, 2), "a b -> b a, a=4: a: expected 4, got 3"),
-    ],
-)
-def test_shapes_that_do_not_fit(text: str, shape: tuple[int, ...], what: str) -> None:
-    with pytest.raises(ml.ShapeError) as caught:
-        ml.index_map(text, shape)
-    assert caught.value.what == what
 
 
 def test_symbolic_sizes() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import lzma
 from math import prod
 from typing import Any
 
@@ -14,24 +12,18 @@ import morello_layouts as ml
 from morello_layouts.core.recipe import elements_by_slot
 from morello_layouts.notations.cute.text import parse_cute
 from morello_layouts.notations.fragments import FragmentLayout
-from tests.support.paths import DATA
+from tests.support.paths import rows
 from tests.support.tables import each_row
-
-
-def rows_of(name: str) -> list[str]:
-    with lzma.open(DATA / name, "rt", encoding="utf-8") as file:
-        return file.read().splitlines()
-
 
 OPERANDS = {"mma": ("A", "B", "C"), "copy": ("Src", "Dst", "Ref")}
 TRAITS = [
     (kind, name, operand, threads, layout)
-    for kind, name, first, *columns in (row.split("\t") for row in rows_of("cute_atoms.tsv.xz"))
+    for kind, name, first, *columns in rows("cute_atoms.tsv.xz")
     if kind != "smem"
     for threads in [columns[0] if kind == "mma" else first]
     for operand, layout in zip(OPERANDS[kind], columns[kind == "mma" :], strict=True)
 ]
-CALCULATOR = [json.loads(row) for row in rows_of("amd_fragments.jsonl.xz")]
+CALCULATOR = rows("amd_fragments.jsonl.xz")
 
 
 def fragment(text: str) -> FragmentLayout:

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import itertools
 import math
-import operator
 import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
 
 import morello_layouts as ml
 from morello_layouts.notations.mlir import MlirMap, MlirType
 from morello_layouts.notations.mlir.types import bits_of
 from tests.support.mlir_bindings import mlir
-from tests.support.paths import DATA
+from tests.support.paths import rows
 from tests.support.tables import each_row
 
-LINES = (DATA / "memref_normalized.tsv").read_text("utf-8").splitlines()
-NORMALIZED = [line.split("\t") for line in LINES if not line.startswith("#")]
+NORMALIZED = rows("memref_normalized.tsv")
 
 # MLIR drops rows of a box that no element of the array reaches, if it can tell: they are those of
 # a quotient of a remainder whose own quotient is zero. Its bound of a sum is closer, too.
@@ -70,27 +67,6 @@ def test_every_normalized_memref(row: list[str]) -> None:
     m = ml.index_map(text)
     assert m.size == math.prod(box)
     assert np.array_equal(m(*np.transpose(some)), wanted)
-
-
-@st.composite
-def strided(draw: st.DrawFn) -> tuple[tuple[int, ...], tuple[int, ...], int]:
-    shape = tuple(draw(st.lists(st.integers(1, 5), min_size=1, max_size=3)))
-    strides = tuple(draw(st.integers(-6, 12)) for _ in shape)
-    least = sum(min(0, s * (n - 1)) for s, n in zip(strides, shape, strict=True))
-    return shape, strides, draw(st.integers(0, 4)) - least
-
-
-@given(strided())
-def test_strided_memrefs(case: tuple[tuple[int, ...], tuple[int, ...], int]) -> None:
-    shape, strides, offset = case
-    text = f"memref<{'x'.join(map(str, shape))}xf32, strided<{list(strides)}, offset: {offset}>>"
-    m = ml.index_map(text)
-    points = list(itertools.product(*map(range, shape)))
-    wanted = [offset + sum(map(operator.mul, point, strides)) for point in points]
-    assert [m(*point) for point in points] == wanted
-    assert m.size == max(wanted) + 1
-    assert ml.is_injective(m).holds == (len({*wanted}) == len(wanted))
-    assert ml.verify(m).holds
 
 
 # The text, and what it is read as and printed as; nothing if the same.
@@ -174,33 +150,6 @@ def test_memory_spaces_that_dialects_define(space: str) -> None:
     )
 
 
-# What may be a layout, or is nothing, is refused by name, and told how to leave it out.
-UNKNOWN = [
-    ("memref<16x256xf32, #tpu.tiled<(8,128),[2,1]>>", "#tpu.tiled<…> is not a memory space"),
-    ("memref<4xf32, strided<[1]>, #tpu.tiled<(8,128),[2,1]>>", "#tpu.tiled<…> is not a memory"),
-    ("memref<4xf32, #gpu.address_space<global>, #foo.bar>", "#foo.bar is not a memory space"),
-    ("memref<4xf32, #mosaic_gpu.tmem<3>>", "#mosaic_gpu.tmem<…> is not a memory space"),
-    ("memref<4xf32, #mosaic_gpu.tmem.x>", "#mosaic_gpu.tmem.x is not a memory space"),
-    ("memref<4xf32, #gpu<address_space workgroup>>", "#gpu<…> is not a memory space"),
-    ("memref<4xf32, #gpu.address_space<shared>>", "#gpu.address_space: expected global, workgroup"),
-    ("memref<4xf32, #gpu.address_space>", "#gpu.address_space: expected global, workgroup"),
-    ("memref<4xf32, #llvm.address_space<x>>", "#llvm.address_space: expected number in <…>"),
-    ("tensor<4xf32, #sparse_tensor.encoding<{map = (d0) -> (d0 : compressed)}>>",
-     "#sparse_tensor.encoding<…> is not an encoding that is known here"),
-]  # fmt: skip
-
-
-@each_row("text, what", UNKNOWN, ids=[row[0] for row in UNKNOWN])
-def test_unknown_attributes_are_refused_by_name(text: str, what: str) -> None:
-    for ask in (ml.parse, ml.verify, ml.index_map):
-        with pytest.raises(ml.ParseError) as caught:
-            ask(text)
-        assert caught.value.what.startswith(what)
-        name = re.match(r"#[\w.]+", what)[0]  # type: ignore[index]
-        assert text[caught.value.position :].startswith(name)
-        assert caught.value.fix.startswith(f"if it moves no element, leave {name}")
-
-
 BITS = {
     "i1": 8, "i4": 8, "i8": 8, "ui8": 8, "si16": 16, "i24": 32, "i48": 64, "i128": 128, "i256": 256,
     "index": 64, "f16": 16, "bf16": 16, "tf32": 32, "f64": 64, "f80": 128, "f4E2M1FN": 8,
@@ -221,16 +170,3 @@ def test_symbols_and_unknown_sizes() -> None:
     assert ml.verify(m).holds
     assert ml.index_map("affine_map<(i, j)[s] -> (i * s + j)>", (4, 5)).at(s0=7)(3, 4) == 25
     assert ml.index_map("memref<2x?xf32>").at(N1=5)(1, 3) == 8
-
-
-@pytest.mark.parametrize(
-    ("text", "what"),
-    [
-        ("memref<4xf32, strided<[-1]>>", "expected values from 0"),
-        ("memref<4xf32, affine_map<(i) -> (-i - 1)>>", "may be -4"),
-        ("memref<4x4xf32, affine_map<(i, j) -> (i, j - i)>>", "may be -3"),
-    ],
-)
-def test_coordinates_in_memory_are_not_negative(text: str, what: str) -> None:
-    with pytest.raises(ml.ShapeError, match=what):
-        ml.index_map(text)

@@ -6,7 +6,6 @@ import re
 from typing import Any
 
 import numpy as np
-import pytest
 from sympy import Mod, floor
 
 import morello_layouts as ml
@@ -156,27 +155,6 @@ RUST = {
 def test_lists_as_the_book_writes_them(rust: str, text: str) -> None:
     assert ml.parse(rust) == ml.parse(text)
     assert str(ml.parse(rust)) == text
-
-
-WRONG_RUST = {
-    "Layout::new(vec![(0, PhysDim::Dynamic), /* .. */ (n - 1, PhysDim::Dynamic)])":
-        (40, "expected '(' or ']', found '/*'"),
-    "Layout::new(vec![(0, PhysDim::Dyn)])":
-        (30, "expected 'Dynamic', 'OddEven' or 'Packed', found 'Dyn)])'"),
-    "Layout::new(vec![(0, PhysDim::Packed(nz!(0u32)))])":
-        (41, "Packed: expected an integer from 2, got 0"),
-    "Layout::new([(0, PhysDim::Dynamic)])": (12, "expected 'vec!', found '[(0,'"),
-    "Layout::new(vec![(0, Dynamic), (0, Dynamic)])":
-        (32, "dimension 0 is Dynamic inside another physical dimension of it"),
-    "Layout::old()": (8, "expected 'new', found 'old()'"),
-}  # fmt: skip
-
-
-@each_row(("text", "error"), WRONG_RUST.items())
-def test_wrong_lists_of_the_book(text: str, error: tuple[int, str]) -> None:
-    with pytest.raises(ml.ParseError) as caught:
-        ml.parse(text)
-    assert (caught.value.position, caught.value.what) == error
 
 
 def test_the_partial_sums_of_the_book() -> None:

@@ -7,7 +7,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import pytest
 
 import morello_layouts as ml
 from tests.support.tables import each_row
@@ -50,10 +49,3 @@ def test_packs_are_tiles() -> None:
     answer = ml.are_equivalent("[0, 1, 0 p(S), 1 p(T)]", "{1,0:T(S,T)}", ("S*M", "T*N"))
     assert answer.holds
     assert str(answer.condition) == "all sizes"
-
-
-def test_a_pack_divides_its_size() -> None:
-    with pytest.raises(ml.ShapeError, match=r"give the size as a multiple: P\*M"):
-        ml.index_map("[0, 1, 0 p(P)]", ("M", "N"))
-    with pytest.raises(ml.ShapeError, match="a size has the name p"):
-        ml.index_map("[0, 0 p(p)]", ("p*M",))

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import morello_layouts as ml
 from morello_layouts.notations.onednn import OnednnLayout
-from tests.support.paths import DATA
+from tests.support.paths import rows
 from tests.support.tables import each_row
-
-
-def rows_of(name: str) -> list[list[str]]:
-    lines = (DATA / name).read_text(encoding="utf-8").splitlines()
-    return [line.split("\t") for line in lines if not line.startswith("#")]
 
 
 def numbers(text: str) -> tuple[int, ...]:
@@ -23,8 +18,8 @@ def parsed(text: str) -> OnednnLayout:
     return layout
 
 
-DESCRIPTORS = rows_of("onednn_tags.tsv")
-NAMES = rows_of("onednn_names.tsv")
+DESCRIPTORS = rows("onednn_tags.tsv")
+NAMES = rows("onednn_names.tsv")
 # Names that oneDNN defines against its own rule: the rule reads these as other tags, or not at all.
 IRREGULAR = {"OhwI24o", "OhwI32o", "gOhwI24o", "gOhwI32o", "gIOhw2i8o16i2o", "gIOdhw2i8o16i2o"}
 

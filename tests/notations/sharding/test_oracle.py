@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import lzma
 from itertools import product
 from typing import Any
 
@@ -13,17 +11,8 @@ import pytest
 import morello_layouts as ml
 from morello_layouts.notations.sharding import HloSharding, ShardedLayout
 from morello_layouts.notations.sharding.reader import parse_sharding
-from tests.support.paths import DATA
+from tests.support.paths import lines, rows
 from tests.support.tables import each_row
-
-
-def lines(name: str) -> list[str]:
-    data = (DATA / name).read_bytes()
-    return (lzma.decompress(data) if name.endswith(".xz") else data).decode().splitlines()
-
-
-def rows(name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in lines(name)]
 
 
 def entry(axes: list[str] | None) -> str:
@@ -91,7 +80,7 @@ def test_xla_lists_the_same_devices(row: dict[str, Any]) -> None:
     assert [p["device"] for place in tiles for p in place.holders] == row["devices"]
 
 
-@each_row("line", [line for line in lines("scalapack_block_cyclic.tsv.xz") if line[0] != "#"])
+@each_row("line", lines("scalapack_block_cyclic.tsv.xz"))
 def test_scalapack_has_the_same_owners_and_sizes(line: str) -> None:
     n, nb, src, count, *lists = line.split("\t")
     owners, local, sizes = ([int(x) for x in one.split(",")] for one in lists)

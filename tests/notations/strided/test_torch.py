@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
@@ -17,14 +16,10 @@ from morello_layouts.notations.strided import (
     unsqueeze,
     view,
 )
-from tests.support.paths import DATA
+from tests.support.paths import rows
 from tests.support.tables import each_row
 
 OPERATIONS = {"permute": permute, "slice": slice_dim, "unsqueeze": unsqueeze, "expand": expand}
-
-
-def rows(name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (DATA / name).read_text().splitlines()]
 
 
 def chained(row: dict[str, Any]) -> StridedLayout:

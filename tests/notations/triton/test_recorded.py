@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import lzma
 import random
 from functools import cache
 from typing import Any
@@ -11,15 +9,14 @@ from typing import Any
 import morello_layouts as ml
 from morello_layouts.core.expr import AffineExpr
 from morello_layouts.core.recipe import bases_of_recipe, offset_of
-from tests.support.paths import DATA
+from tests.support.paths import rows
 from tests.support.tables import each_row
 
 
 @cache
 def recorded() -> list[Any]:
     """Rows of a type's text and the bases of its linear layout."""
-    lines = lzma.decompress((DATA / "triton_encodings.jsonl.xz").read_bytes()).decode()
-    return [json.loads(line) for line in lines.splitlines()]
+    return rows("triton_encodings.jsonl.xz")
 
 
 def as_lists(bases: Any) -> dict[str, list[list[int]]]:

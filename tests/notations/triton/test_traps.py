@@ -32,16 +32,12 @@ def test_the_only_warp_needs_no_name() -> None:
     )
     assert m.element(lane=3, register=1) == m.element(warp=0, lane=3, register=1) == (1, 3)
     assert dict(m.place(1, 3)) == {"warp": 0, "lane": 3, "register": 1}
-    with pytest.raises(ml.ShapeError, match="expected warp, lane, register, got warp, lane"):
-        m.element(lane=3)
 
 
 def test_very_many_holders_are_not_listed() -> None:
     wide = BLOCKED.replace("[4, 8]", f"[{1 << 40}, 8]")
     m = ml.index_map(f"#ttg.blocked<{{{wide}}}>", (4, 16))
     assert m(3, 1) == 3 * 16 + 1
-    with pytest.raises(ml.UnsupportedError, match="274,877,906,944 places"):
-        m.place(3, 1)
 
 
 def test_verified_with_several_holders() -> None:
@@ -75,8 +71,6 @@ def test_an_operand_of_64x4_has_a_layout_where_its_result_has_none() -> None:
     )
     operand = ml.parse(f"#ttg.dot_op<{{opIdx = 1, parent = {mfma}, kWidth = 8}}>")
     assert operand.bases((64, 64))["warp"] == ((0, 4), (0, 0))
-    with pytest.raises(ml.UnsupportedError, match="is not transposed"):
-        ml.index_map(mfma, (64, 64))
 
 
 def test_swizzles_are_in_elements_here() -> None:
@@ -216,9 +210,3 @@ def test_an_xor_that_is_no_swizzle_stays_linear() -> None:
     """Row 1 changes two bits of the column at once: no vec does that."""
     text = "#ttg.shared_linear<{offset = [[0, 1], [0, 2], [1, 3], [2, 0]]}>"
     assert str(ml.convert(text, "triton", (4, 4))) == text
-
-
-@pytest.mark.parametrize("source", ["f32[6,8]", "f32[3,5]{1,0:T(2,2)}", "f32[M,8]"])
-def test_not_written(source: str) -> None:
-    with pytest.raises(ml.NoTranslationError, match="powers of two"):
-        ml.convert(source, "triton")

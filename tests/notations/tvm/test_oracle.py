@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from itertools import product
 from math import prod
@@ -12,10 +11,10 @@ import numpy as np
 
 import morello_layouts as ml
 from morello_layouts.notations.coordinates import FormulaLayout
-from tests.support.paths import DATA
+from tests.support.paths import rows
 from tests.support.tables import each_row
 
-ROWS = [json.loads(line) for line in (DATA / "tvm_layouts.jsonl").read_text("utf-8").splitlines()]
+ROWS = rows("tvm_layouts.jsonl")
 MAPS = [row for row in ROWS if "map" in row]
 LAYOUTS = [row for row in ROWS if "layout" in row]
 

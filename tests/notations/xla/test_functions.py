@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 import sympy
 from hypothesis import given, strategies as st
 
@@ -76,33 +75,6 @@ def test_arrays_of_any_integers() -> None:
     assert far.tolist() == [2**80 + 1]
     assert ml.xla.linear_index((), ()) == 0
     assert ml.xla.linear_index([np.int64(1), True + 0], [3, 5]) == 6
-
-
-x = sympy.Symbol("x")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "what"),
-    [
-        (((1,), (2, 3), (2,)), "e and d: expected as many indices as bounds, got 1 and 2"),
-        (((5,), (3,), (2,)), "coordinate 0: expected 0 to 2, got 5"),
-        (((-1,), (3,), (2,)), "coordinate 0: expected 0 to 2, got -1"),
-        (((1.5,), (3,), (2,)), "coordinate 0 is 1.5"),
-        (("ab", (3, 4), (2,)), "e: expected a tuple or list, got 'ab'"),
-        ((5, 5, 5), "e: expected a tuple or list, got 5"),
-        (((1,), (-3,), (2,)), "d[0]: expected an integer from 0, got -3"),
-        (((1,), (3,), (0,)), "t[0]: expected an integer from 1, got 0"),
-        (((x,), (3,), (0,)), "t[0]: expected an integer from 1, got 0"),
-        (((1,), (3,), ("x",)), "t[0]: expected an integer from 1, got 'x'"),
-        (((1, 1), (3, 3), (2, -1)), "t: expected a tile that ends in a size"),
-        (((x, np.arange(3)), (4, 5), (2,)), "expected an int or a SymPy expression beside"),
-        (((np.arange(3), np.arange(2)), (3, 3), (2,)), "coordinates of the shapes (3,), (2,)"),
-    ],
-)
-def test_wrong_arguments(arguments: Any, what: str) -> None:
-    with pytest.raises(ml.LayoutError) as caught:
-        ml.xla.linear_index_with_tile(*arguments)
-    assert caught.value.what.startswith(what)
 
 
 def test_the_documents_way_to_write_shapes() -> None:

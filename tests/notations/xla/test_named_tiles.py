@@ -116,21 +116,6 @@ def test_named_tiles_agree_with_tiles_that_pad() -> None:
     assert str(answer.definition.condition) == "S | M and T | N"
 
 
-@each_row(
-    "ask, message",
-    [
-        (ml.draw, "a picture needs numbers for the symbolic sizes M, N, S, T"),
-        (lambda m: ml.convert(m, "morello"), "symbolic"),
-        (lambda m: ml.explain(str(m.source).partition(" ")[0], (6, 8)), "sizes are symbolic"),
-        (lambda m: ml.relayout(m, "{1,0}", ("M", "N")).kernel("c", "float32"), "symbolic"),
-    ],
-    ids=["draw", "convert", "explain", "kernel"],
-)
-def test_what_needs_numbers_says_so(ask: Any, message: str) -> None:
-    with pytest.raises(ml.LayoutError, match=message):
-        ask(ml.index_map("{1,0:T(S,T)}", ("M", "N")))
-
-
 def test_code_for_any_tile() -> None:
     m = ml.index_map("{1,0:T(S,T)}", ("M", "N"))
     names: dict[str, Any] = {"M": 7, "N": 9, "S": 3, "T": 4}

@@ -1,0 +1,250 @@
+"""Whether the fields of a record stay inside, share no bit, and cover it; for all sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import combinations
+from math import prod
+from typing import Any, ClassVar, Final
+
+from morello_layouts.core.expr.assumptions import meet_all
+from morello_layouts.core.expr.sizes import Int, is_nonnegative
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.lazy import numpy as np
+from morello_layouts.core.maps.subject import names_in
+from morello_layouts.core.plain import Displayed
+from morello_layouts.programs.records.block import Block, Part, part_of
+from morello_layouts.programs.records.values import places
+from morello_layouts.proof import are_equivalent, is_injective
+from morello_layouts.proof.disjoint import DISJOINT, INSIDE, are_disjoint, is_below
+from morello_layouts.proof.verdict import Proof, SymbolicCounterexample
+
+
+@frozen(slots=False)
+class RecordProof(Displayed):
+    """What is proved of a record: each of the three claims is about one block and all sizes.
+
+    It is true if no two bits share a place and none is outside of its block, so that the blocks
+    share none either.
+
+    >>> from morello_layouts import record
+    >>> print(record("q4_K[B]").check())
+    exact: 9 pieces lie inside, share no bit, and cover 1152 of 1152 bits of a block, for each B
+    """
+
+    record: Block  #: what was asked about.
+    inside: Proof  #: that each bit lies in its block.
+    injective: Proof  #: that no two bits of one piece share a place.
+    disjoint: Proof  #: that no two pieces share a bit.
+    #: the bits of a block that no field uses, if the claims hold; an int, or a formula of sizes.
+    unused: Int | None
+
+    json_keys: ClassVar = ("record.name", "holds", "inside", "injective", "disjoint", "unused",
+                           "covers", "verdict")  # fmt: skip
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether all claims hold: True, False, or None where one is undecided."""
+        each = [p.holds for p in (self.inside, self.injective, self.disjoint)]
+        return False if False in each else None if None in each else True
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What is assumed of sizes, such as that a pack divides one."""
+        found = (str(one) for part in self.record.parts for one in part.bits.assumptions)
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def covers(self) -> bool | None:
+        """Whether each bit of a block is used; None if that is not known for all sizes."""
+        if self.unused is None:
+            return None
+        return True if self.unused == 0 else False if isinstance(self.unused, int) else None
+
+    @property
+    def verdict(self) -> str:
+        """The answer in one line."""
+        each = (self.inside, self.injective, self.disjoint)
+        if open_ones := [one for one in each if not one.holds]:
+            return "; ".join(one.verdict for one in open_ones)
+        bits, count = self.record.bits, len(self.record.parts)
+        used = bits if self.unused is None else bits - self.unused
+        pieces = f"{count} piece{'s lie' if count != 1 else ' lies'} inside"
+        names = ", ".join(names_in([*self.record.blocks])) or ", ".join(self.record.names)
+        where = f", for each {names}" if names else ""
+        where += "".join(f", if {one}" for one in self.assumptions)
+        apart = ", share no bit," if count > 1 else ""
+        if self.unused == 0:
+            return f"exact: {pieces}{apart} and cover {used} of {bits} bits of a block{where}"
+        return f"{pieces}{apart} and leave {self.unused} of {bits} bits of a block unused{where}"
+
+    def __bool__(self) -> bool:
+        if self.holds is None:
+            raise ValueError(f"undecided: {self.verdict}")
+        return self.holds
+
+    def __str__(self) -> str:
+        return self.verdict
+
+
+def check(record: Block, *, budget: int | None = None) -> RecordProof:
+    """Decide whether a record's fields stay inside, share no bit, and cover it."""
+    parts = record.parts
+    inside = _all(INSIDE, (_inside(part, record.bits, budget) for part in parts))
+    injective = _all("injective", (_injective(part, budget) for part in parts))
+    disjoint = _all(DISJOINT, (_apart(a, b, budget) for a, b in combinations(parts, 2)))
+    unused = None
+    if inside.holds and injective.holds and disjoint.holds:
+        used = sum(prod(part.bits.sizes, start=1) for part in parts)
+        unused = record.bits - used
+    return RecordProof(record, inside, injective, disjoint, unused)
+
+
+def _all(claim: str, proofs: Iterator[Proof]) -> Proof:
+    """Return the first proof that does not hold; else one whose conditions hold for all."""
+    open_one: Proof | None = None
+    decider = ""
+    for one in proofs:
+        if one.holds is False:
+            return one
+        if one.holds is None:
+            open_one = open_one or one
+        decider = decider or one.decider
+    return open_one or Proof(claim, True, "every piece is", decider)
+
+
+def _inside(part: Part, end: Int, budget: int | None) -> Proof:
+    if is_nonnegative(end - part.end):
+        return Proof(INSIDE, True, f"{part.label} ends at bit {part.end} of {end}", "")
+    found = is_below(part.bits, end, budget=budget)
+    return _told(found, part, part, lambda at, _: f"{part.element(at)} lies at bit "
+                 f"{part.bits(*at)}, and the block ends at bit {end}")  # fmt: skip
+
+
+def _injective(part: Part, budget: int | None) -> Proof:
+    lo, hi = part.field.piece_bits(part.piece)
+    if part.units is None:
+        return Proof("injective", True, "one number", "")
+    unit = part.field.piece_unit(part.piece)
+    if is_nonnegative(unit - (hi - lo)):
+        found = is_injective(part.units, budget=budget)
+        return _told(found, part, part, lambda a, b: f"{part.element((*a, 0))} and "
+                     f"{part.element((*b, 0))} share bit {part.bits(*a, 0)}")  # fmt: skip
+    found = is_injective(part.bits, budget=budget)
+    return _told(found, part, part, lambda a, b: f"{part.element(a)} and {part.element(b)} share "
+                 f"bit {part.bits(*a)}")  # fmt: skip
+
+
+def _apart(one: Part, other: Part, budget: int | None) -> Proof:
+    if is_nonnegative(other.first - one.end) or is_nonnegative(one.first - other.end):
+        return Proof(DISJOINT, True, f"{one.label} and {other.label} lie one after the other", "")
+    found = are_disjoint(one.bits, other.bits, budget=budget)
+    return _told(found, one, other, lambda a, b: f"{one.element(a)} and {other.element(b)} share "
+                 f"bit {one.bits(*a)}")  # fmt: skip
+
+
+def _told(proof: Proof, one: Part, other: Part, words: Any) -> Proof:
+    """Return a proof whose reason names fields, elements and bits."""
+    if proof.holds is not False:
+        return replace(proof, reason=f"{one.label}: {proof.reason}")
+    found, sizes = proof.counterexample, ""
+    if isinstance(found, SymbolicCounterexample):
+        return replace(proof, reason=f"{one.label}, {other.label}: {proof.reason}")
+    pair = found if found and isinstance(found[0], tuple) else (found, found)
+    return replace(proof, reason=f"{sizes}{words(*pair)}")
+
+
+AGREE: Final = "read as written"
+
+
+@frozen(slots=False)
+class RecordAgreement(Displayed):
+    """Whether a reader of a buffer finds the numbers of its writer, field by field.
+
+    >>> from morello_layouts import record
+    >>> linear = record("r[B]: 17 bytes { e: u8 at byte 0; qs: u4[32] at byte 1 }")
+    >>> print(record("mxfp4[B]").agree(linear))
+    do not agree: qs[1] bit 0 is written at bit 16 of a block and read at bit 12
+    """
+
+    fields: Mapping[str, Proof]  #: for each field of the reader, that its bits are read as written.
+    size: Proof  #: that the blocks of both have one size.
+
+    json_keys: ClassVar = ("holds", "verdict", "fields", "size")
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether all agrees: True, False, or None where a field is undecided."""
+        each = [one.holds for one in (*self.fields.values(), self.size)]
+        return False if False in each else None if None in each else True
+
+    def __bool__(self) -> bool:
+        if self.holds is None:
+            raise ValueError(f"undecided: {self}")
+        return self.holds
+
+    @property
+    def verdict(self) -> str:
+        """The answer in one line."""
+        if self.holds:
+            return f"agree: {', '.join(self.fields) or 'no field'} read as written in each block"
+        wrong = [one for one in (*self.fields.values(), self.size) if one.holds is not True]
+        decided = [one for one in wrong if one.holds is False] or wrong
+        start = "do not agree" if self.holds is False else "undecided"
+        conditions = [str(one.condition) for one in decided if one.condition is not None]
+        if conditions and all(one.condition.depends for one in decided if one.condition):
+            return f"agree iff {' and '.join(dict.fromkeys(conditions))}"
+        return f"{start}: {'; '.join(one.reason for one in decided)}"
+
+    def __str__(self) -> str:
+        return self.verdict
+
+
+def agree(writer: Block, reader: Block, *, budget: int | None = None) -> RecordAgreement:
+    """Decide whether each field of a reader lies where a writer puts it, for all block counts."""
+    fields = {one.name: _field_agrees(writer, reader, one.name, budget) for one in reader.fields}
+    many = writer.blocks != () or reader.blocks != ()
+    a, b = writer.bits, reader.bits
+    reason = f"blocks of {a} bits are written, and of {b} bits read"
+    return RecordAgreement(fields, Proof(AGREE, a == b or not many, reason, ""))
+
+
+def _field_agrees(writer: Block, reader: Block, name: str, budget: int | None) -> Proof:
+    wanted = reader[name]
+    given = next((one for one in writer.fields if one.name == name), None)
+    if given is None:
+        others = ", ".join(one.name for one in writer.fields)
+        return Proof(AGREE, False, f"{name} is read, and {others or 'nothing'} is written", "")
+    if (given.type, given.shape) != (wanted.type, wanted.shape):
+        kinds = [f"{f.type}[{', '.join(map(str, f.shape))}]" for f in (given, wanted)]
+        return Proof(AGREE, False, f"{name} is written as {' and read as '.join(kinds)}", "")
+    if all(isinstance(n, int) for n in given.shape) and not _open_names(writer, reader, name):
+        return _same_places(writer, reader, name)
+    parts = writer.parts_of(name), reader.parts_of(name)
+    if len(parts[0]) == len(parts[1]) == 1:
+        known = meet_all(fact for (part,) in parts for fact in part.bits.assumptions)
+        one, other = (part_of(part.field, part.piece, known) for (part,) in parts)
+        found = are_equivalent(one.bits, other.bits, budget=budget)
+        return _told(found, one, other, lambda at, _: f"{one.element(at)} is written at bit "
+                     f"{one.bits(*at)} and read at bit {other.bits(*at)}")  # fmt: skip
+    return Proof(AGREE, None, f"{name}: sizes are names, and it has several pieces", "")
+
+
+def _open_names(writer: Block, reader: Block, name: str) -> bool:
+    return any(
+        part.bits.given[0].sizes() for one in (writer, reader) for part in one.parts_of(name)
+    )
+
+
+def _same_places(writer: Block, reader: Block, name: str) -> Proof:
+    """Compare the place of each bit of each element of a block."""
+    one, other = (places(record, name) for record in (writer, reader))
+    if (one == other).all():
+        return Proof(AGREE, True, f"each bit of {name} lies where it is read", "enumeration")
+    *index, bit = map(int, np.argwhere(one != other)[0])
+    element = f"{name}[{','.join(map(str, index))}]" if index else name
+    at = (*index, bit)
+    reason = (f"{element} bit {bit} is written at bit {one[at]} of a block "
+              f"and read at bit {other[at]}")  # fmt: skip
+    return Proof(AGREE, False, reason, "enumeration", counterexample=at)

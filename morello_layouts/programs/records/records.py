@@ -1,0 +1,159 @@
+"""Records with what they answer, and the table of packed formats."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from morello_layouts.core.checks import shown
+from morello_layouts.core.fields import frozen
+from morello_layouts.errors import LayoutError
+from morello_layouts.programs.records.block import Block
+from morello_layouts.programs.records.decoders import code
+from morello_layouts.programs.records.judge import RecordAgreement, RecordProof, agree, check
+from morello_layouts.programs.records.picture import svg
+from morello_layouts.programs.records.text import parse_blocks, parse_record
+from morello_layouts.programs.records.values import decode, extract, insert
+
+
+@frozen(slots=False)
+class Record(Block):
+    """Arrays that share one buffer, in blocks that follow each other.
+
+    >>> from morello_layouts import record
+    >>> print(record("pair: 2 bytes { a: u4[2] at byte 0; b: u8 at byte 1 }"))
+    pair: 2 bytes {
+      a: u4[2] at byte 0
+      b: u8 at byte 1
+    }
+    """
+
+    def check(self, *, budget: int | None = None) -> RecordProof:
+        """Decide whether the fields stay inside, share no bit, and cover the record."""
+        return check(self, budget=budget)
+
+    def agree(self, reader: Record, *, budget: int | None = None) -> RecordAgreement:
+        """Decide whether a reader, as another record, finds each field where this one puts it."""
+        return agree(self, reader, budget=budget)
+
+    def unpack(self, buffer: Any) -> dict[str, Any]:
+        """Return each field of a buffer as integers; floats as their bits.
+
+        Args:
+            buffer: bytes, or an array of them: whole blocks.
+
+        Returns:
+            NumPy arrays by field, with the blocks as first dimension.
+
+        >>> from morello_layouts import record
+        >>> record("r: 2 bytes { a: u4[2] at byte 0; b: s8 at byte 1 }").unpack(bytes([0x21, 0xff]))
+        {'a': array([[1, 2]]), 'b': array([-1])}
+        """
+        return extract(self, buffer)
+
+    def pack(self, fields: Mapping[str, Any]) -> Any:
+        """Return the bytes of a record of these integers; bits that no field uses are 0.
+
+        >>> from morello_layouts import record
+        >>> pair = record("r: 2 bytes { a: u4[2] at byte 0; b: s8 at byte 1 }")
+        >>> pair.pack({"a": [1, 2], "b": -1})
+        array([ 33, 255], dtype=uint8)
+        """
+        return insert(self, fields)
+
+    def decode(self, buffer: Any) -> Any:
+        """Return the values of a buffer: 32-bit floats, with the blocks as first dimension.
+
+        >>> from morello_layouts import record
+        >>> block = bytes([0, 0x3C, *range(32)])    # a scale of 1.0, and 32 weights
+        >>> record("q8_0[B]").decode(block)[0, :4]
+        array([0., 1., 2., 3.], dtype=float32)
+        """
+        return decode(self, buffer)
+
+    def code(self, target: str = "c") -> str:
+        """Return a function that computes the values of blocks.
+
+        Args:
+            target: ``"c"``, ``"cuda"``, ``"rust"`` or ``"python"``.
+        """
+        return code(self, target)
+
+    def svg(self) -> str:
+        """Return a picture of the bits of a block as an SVG document, a colour a field."""
+        return svg(self)
+
+
+@cache
+def _table() -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_name("formats.toml").read_text("utf-8"))
+
+
+def formats() -> dict[str, str]:
+    """Return the packed formats by name, each with the document that it was written from.
+
+    >>> "q4_K" in formats()
+    True
+    """
+    return {name: row["source"] for name, row in _table().items()}
+
+
+def record(text: str) -> Record:
+    """Return arrays that share one buffer bit by bit: a packed format by name, or a text.
+
+    Args:
+        text: ``"q4_K[B]"``, ``"q4_K"`` or another name of ``mlay record --formats``; or a text,
+            such as ``"pair[B]: 2 bytes { a: u4[2] at byte 0; b: u8 at byte 1 }"``. ``at`` gives the
+            byte or the bit of a field's first element, ``as "…"`` its layout in any notation,
+            ``by`` the bits from one offset of the layout to the next. ``[0:4]`` is the part of the
+            elements and ``.0:4`` the part of their bits that lie there; ``be`` is the highest byte
+            first.
+
+    Raises:
+        ParseError: if the text does not fit, with a caret.
+        LayoutError: if no format has the name.
+
+    >>> print(record("q8_0[B]"))
+    q8_0[B]: 34 bytes {
+      d: f16 at byte 0
+      qs: s8[32] at byte 2
+      value[k:32] = d*qs[k]
+    }
+    >>> print(record("q8_0[B]").check())
+    exact: 2 pieces lie inside, share no bit, and cover 272 of 272 bits of a block, for each B
+    """
+    named = re.fullmatch(r"\s*([A-Za-z_][\w.]*)\s*(\[[^\]]*\])?\s*", text)
+    if named is None:
+        return _record(parse_record(text))
+    row = _table().get(named[1]) or {key.lower(): each for key, each in _table().items()}.get(
+        named[1].lower()
+    )
+    if row is None:
+        raise _unknown(named[1])
+    found = parse_record(row["text"].strip())
+    given = None if named[2] is None else parse_blocks(named[2])
+    blocks = found.blocks if given is None else given
+    return replace(_record(found), blocks=blocks, source=row["source"])
+
+
+def _unknown(name: str) -> LayoutError:
+    if name.lower() == "tq1_0":
+        return LayoutError(
+            "tq1_0: expected fields of bits",
+            "it packs five weights of three values into a byte as digits of a number: 3**5 <= 256",
+            "ask about tq2_0, whose weights have two bits each",
+        )
+    return LayoutError(
+        f"a packed format: expected one of {', '.join(_table())}, got {shown(name)}",
+        "a record is a name of the table, or a text with fields in braces",
+        "write for example q4_K[B], or pair[B]: 2 bytes { a: u4[2] at byte 0; b: u8 at byte 1 }",
+    )
+
+
+def _record(block: Block) -> Record:
+    return Record(**{one.name: getattr(block, one.name) for one in fields(block)})

@@ -1,0 +1,255 @@
+"""Records: text, proofs against counting bits, wrong texts, files of weights."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+import morello_layouts as ml
+from morello_layouts.errors import LayoutError, ShapeError
+from morello_layouts.programs.records import Record, formats
+from tests.support.weights import gguf
+
+
+@pytest.mark.parametrize("name", formats())
+def test_a_text_is_read_as_it_is_printed(name: str) -> None:
+    record = ml.record(name)
+    assert str(ml.record(str(record))) == str(record)
+
+
+# ---- proofs against counting each bit
+
+
+def drawn(random: Random) -> Record:
+    """A record of a few fields, often with overlaps, gaps and bits outside."""
+    lines, size = [], random.choice([2, 4, 6, 8])
+    for name in "abc"[: random.randint(1, 3)]:
+        kind, count = (
+            random.choice(["u1", "u2", "u4", "s4", "u6", "u8"]),
+            random.choice([1, 2, 3, 4]),
+        )
+        bits = int(kind[1:])
+        layout = ' as "(h l) -> l h, h=2"' if count == 4 and random.random() < 0.5 else ""
+        unit = random.choice(["", "", f" by {bits + random.choice([0, 1, 8])}", " by 3"])
+        place = f"at bit {random.randint(0, 8 * size - bits)}"
+        pieces = f"{place}{unit}{layout}"
+        if bits > 2 and random.random() < 0.3:
+            pieces = f".0:2 {place}{unit}{layout}, .2:{bits} at bit {random.randint(0, 40)} by 4"
+        lines.append(f"{name}: {kind}[{count}] {pieces}")
+    return ml.record(f"r[B]: {size} bytes {{ {'; '.join(lines)} }}")
+
+
+def counted(record: Record) -> tuple[bool, bool, bool, int]:
+    """Whether all bits are inside, no piece meets itself, no two pieces meet; unused bits."""
+    size, every = int(record.bits), []
+    for part in record.parts:
+        boxes = [range(int(n)) for n in part.bits.sizes]
+        every.append([int(part.bits(*at)) for at in product(*boxes)])
+    inside = all(0 <= bit < size for bits in every for bit in bits)
+    injective = all(len(set(bits)) == len(bits) for bits in every)
+    apart = sum(len(set(bits)) for bits in every) == len(set().union(*every))
+    return inside, injective, apart, size - len(set().union(*every))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_proofs_are_what_counting_says(seed: int) -> None:
+    random = Random(seed)
+    seen = set()
+    for _ in range(15):
+        record = drawn(random)
+        proof, (inside, injective, apart, unused) = record.check(), counted(record)
+        found = (proof.inside.holds, proof.injective.holds, proof.disjoint.holds)
+        assert found == (inside, injective, apart), record
+        assert proof.unused == (unused if all(found) else None)
+        seen.add(proof.holds)
+    assert seen == {True, False}
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        (
+            "s: 9 bytes {a: u8[N] at byte 0; b: u8 at byte 8}",
+            "inside iff N <= 9; disjoint iff N <= 8",
+        ),
+        ("s: 9 bytes {a: u8[N] at byte 0}", "inside iff N <= 9"),
+        ("s: {a: u4[K,N] at byte 0; b: f16[N] at bit 4*K*N}", "exact: 2 pieces"),
+    ],
+)
+def test_sizes_may_be_names(text: str, verdict: str) -> None:
+    assert str(ml.record(text).check()).startswith(verdict)
+
+
+def test_a_claim_without_a_divisor_says_what_it_assumes() -> None:
+    assert str(ml.record("awq").check()).endswith("if 8 divides N")
+
+
+# ---- two readers
+
+
+@pytest.mark.parametrize(
+    ("writer", "reader", "verdict"),
+    [
+        # kekzl/imp#567: nibbles j and j + 16 share a byte, and the reader takes neighbours
+        ("mxfp4[B]", "r[B]: 17 bytes { e: u8 at byte 0; qs: u4[32] at byte 1 }",
+         "do not agree: qs[1] bit 0 is written at bit 16 of a block and read at bit 12"),
+        # larql#24: blocks of 148 bytes, scales as eight plain numbers of six bits
+        ("q4_K[B]", "r[B]: 148 bytes { scales: u6[8] at byte 4 }",
+         "do not agree: scales[1] bit 0 is written at bit 40 of a block and read at bit 38"),
+        # larql#178: interleaved nibbles taken for planar ones
+        ("q4_0[B]", "r[B]: 18 bytes { d: f16 at byte 0; qs: u4[32] at byte 2 }",
+         "do not agree: qs[1] bit 0 is written at bit 24 of a block and read at bit 20"),
+        # vllm-metal#773: scales and mins of Q4_K
+        ("q4_K[B]", "r[B]: 144 bytes { scales: u6[8] at byte 4; mins: u6[8] at byte 10 }",
+         "do not agree: scales[1] bit 0 is written at bit 40 of a block and read at bit 38"),
+        # pie#491: the interleave of eight columns is forgotten
+        ("awq", "r: { qweight: u4[K, N] at byte 0 }", "do not agree"),
+        ("q4_0[B]", 'r[B]: 18 bytes { qs: u4[32] at byte 2 as "(h l) -> l h, h=2" }', "agree: qs"),
+    ],
+)  # fmt: skip
+def test_public_faults_are_found(writer: str, reader: str, verdict: str) -> None:
+    found = ml.record(writer).agree(ml.record(reader))
+    assert found.verdict.startswith(verdict)
+    assert found.holds is verdict.startswith("agree")
+
+
+# ---- wrong texts
+
+
+@pytest.mark.parametrize(
+    ("text", "caret", "what"),
+    [
+        ("r: 1 bytes { a: u9 at bit 0; a: u4 at bit 4 }", 29, "two fields have the name a"),
+        ("r: 2 bytes { a: u65 at bit 0 }", 16, "a type of numbers: expected u1 to u64"),
+        ("r: 2 bytes { a: u4[2] .0:5 at bit 0 }", 22, "a: expected bits from 0 to 3, got 0:5"),
+        ("r: 2 bytes { a: u4[2] [0:3] at bit 0 }", 22, "a: expected a part of [2], got [0:3]"),
+        ("r: 2 bytes { a: u4[2] .0:2 at bit 0 }", 22, "a: expected places for 8 bits, got places"),
+        ("r: 2 bytes { a: u4 at bit 0, at bit 4 }", 29, "a: pieces 0 and 1 both hold bit 0"),
+        ("r: 2 bytes { a: u4 be at bit 0 }", 19, "a: expected whole numbers of whole bytes"),
+        ("r: 2 bytes { a: u4[2] at bit 0 by 0 }", 31, "a: expected a unit of bits, got 0"),
+        ("r: 2 bytes { a: r at byte 0 }", 16, "a type of numbers"),
+        ("r: 2 bytes { a u4 at byte 0 }", 15, "expected ':', found 'u4'"),
+        ("r: 2 { a: u4 at byte 0 }", 3, "expected"),
+    ],
+)
+def test_wrong_texts(text: str, caret: int, what: str) -> None:
+    with pytest.raises(LayoutError) as found:
+        ml.record(text).check()
+    assert found.value.what.startswith(what)
+    if hasattr(found.value, "position"):
+        assert found.value.position == caret
+
+
+@pytest.mark.parametrize(
+    "formula",
+    ["a[k", "__import__('os')", "a[k] / 2", "(a[k] - 1) // 2", "a[k, k]", "b[k]", "a[k - 1]",
+     "[a[k], 1][k]", "a[k] ** 9", "min(a[k])", "a.shape", "exp2(0.5)", "a[k] if k else 0"],
+)  # fmt: skip
+def test_wrong_formulas(formula: str) -> None:
+    record = ml.record(f"r: 1 bytes {{ a: u4[2] at byte 0; value[k:2] = {formula} }}")
+    with pytest.raises(LayoutError):
+        record.decode(bytes(1))
+
+
+@pytest.mark.parametrize("count", [1, 17, 19])
+def test_a_buffer_cut_short_is_refused(count: int) -> None:
+    with pytest.raises(ShapeError, match="a multiple of 18 bytes"):
+        ml.record("q4_0[B]").decode(bytes(count))
+
+
+def test_numbers_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(ShapeError, match="a: expected integers from 0 to 15, got 3 to 16"):
+        ml.record("r: 1 bytes { a: u4[2] at byte 0 }").pack({"a": [3, 16]})
+
+
+@pytest.mark.parametrize("order", ["", " be"])
+def test_words_have_an_order_of_bytes(order: str) -> None:
+    found = ml.record(f"r: 6 bytes {{ a: u16{order}[3] at byte 0 }}")
+    kind = ">u2" if order else "<u2"
+    numbers = np.array([1, 258, 65535])
+    assert found.pack({"a": numbers}).tobytes() == numbers.astype(kind).tobytes()
+    assert (found.unpack(numbers.astype(kind).tobytes())["a"] == numbers).all()
+
+
+@pytest.mark.parametrize("kind", ["f16", "bf16", "f32"])
+def test_floats_are_those_of_numpy(kind: str) -> None:
+    record = ml.record(f"r: {{ a: {kind} at byte 0; value[k:1] = a }}")
+    bits = np.random.default_rng(0).integers(0, 1 << 8 * int(record.byte_size), 2000)
+    if kind == "f16":
+        data, wanted = bits.astype("<u2"), bits.astype("<u2").view(np.float16).astype(np.float32)
+    else:
+        data = bits.astype("<u2" if kind == "bf16" else "<u4")
+        wanted = (data.astype("<u4") << (16 if kind == "bf16" else 0)).view(np.float32)
+    blocks = ml.record(str(record).replace("r:", "r[2000]:", 1))
+    assert np.array_equal(blocks.decode(data.tobytes())[:, 0], wanted, equal_nan=True)
+
+
+# ---- files
+
+
+def test_gguf_says_which_bits_hold_a_weight(tmp_path: Path) -> None:
+    content = np.random.default_rng(0).integers(0, 256, 6 * 2 * 144, np.uint8).tobytes()
+    path = tmp_path / "model.gguf"
+    path.write_bytes(gguf({"bias": (0, (5,), bytes(20)), "w": (12, (6, 512), content)}))
+    file = ml.read_weights(path)
+    one = file["w"]
+    values = ml.record("q4_K[B]").decode(content)
+    assert np.array_equal(file.read("w"), values, equal_nan=True)
+    assert np.array_equal(file.read("w", slice(3, 5)), values[3:5], equal_nan=True)
+    data = path.read_bytes()
+    ((bit, at, count),) = one.bits_of(3, 300)["qs"]
+    assert (bit, count) == (0, 4)
+    assert data[at // 8] >> at % 8 & 15 == ml.record("q4_K[B]").unpack(content)["qs"][7, 44]
+
+
+def test_a_large_file_is_not_read(tmp_path: Path) -> None:
+    path, size = tmp_path / "large.safetensors", 1 << 32
+    index = {"w": {"dtype": "F16", "shape": [1 << 15, 1 << 16], "data_offsets": [0, size]}}
+    text = json.dumps(index).encode()
+    with path.open("wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        file.truncate(8 + len(text) + size)
+    start = 8 * (8 + len(text))
+    assert ml.read_weights(path)["w"].bits_of(1, 2) == {"x": [(0, start + 16 * (65536 + 2), 16)]}
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(LayoutError, match="could not be read"):
+        ml.read_weights(tmp_path / "none.gguf")
+
+
+def test_each_cut_file_is_refused(tmp_path: Path) -> None:
+    whole = gguf({"w": (2, (2, 32), bytes(36))})
+    path = tmp_path / "cut.gguf"
+    for length in range(0, len(whole) - 28, 3):
+        path.write_bytes(whole[:length])
+        with pytest.raises(LayoutError):
+            ml.read_weights(path)["w"].record  # noqa: B018
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_changed_bytes_of_an_index_end_in_an_answer_or_an_error(seed: int, tmp_path: Path) -> None:
+    random, whole = Random(seed), gguf({"w": (2, (2, 32), bytes(36)), "v": (0, (3,), bytes(12))})
+    path = tmp_path / "changed.gguf"
+    for _ in range(100):
+        data = bytearray(whole)
+        for _ in range(random.randint(1, 3)):
+            data[random.randrange(4, len(data))] = random.choice([0, 1, 255, random.randrange(256)])
+        path.write_bytes(data)
+        try:
+            file = ml.read_weights(path)
+            for name in file.tensors:
+                str(file[name].record)
+        except LayoutError:
+            continue
+
+
+def test_a_picture_shows_each_field() -> None:
+    found = ml.record("r: 2 bytes { a: u4[3] at bit 0; b: u2 at bit 12 }").svg()
+    assert found.count("byte 1, bits 6 to 7: unused") == 1
+    assert found.count("a[2]") == 1
