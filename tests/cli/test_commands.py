@@ -278,7 +278,10 @@ def test_the_examples_of_the_help_work(
         if argument == "proof.json" and arguments[0] == "check":
             run("prove", "[1, 0, 1 p(4)]", "--shape", "6x8", "--certificate", argument)
     assert name == "morello-layouts"
-    assert run(*arguments).exit_code in {0, 1}  # done or proved, or disproved
+    ended = run(*arguments)
+    if "no converter from SVG to PNG" in ended.output:
+        pytest.skip("neither cairosvg nor rsvg-convert nor chromium is installed")
+    assert ended.exit_code in {0, 1}  # done or proved, or disproved
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import permutations, product
 from math import prod
 from operator import index
@@ -164,30 +164,31 @@ def without_conflicts(*accesses: str, bits: int) -> Callable[[IndexMap | AffineM
         if (np.diff(offsets.reshape(rows, -1, vector), axis=2) != 1).any():
             return Feedback(False, f"{vector} elements of a row must stay next to each other")
         for access in accesses:
-            found = _ways_of(offsets, access, bits)
-            if found.has_conflicts:
-                one, other = (each.lanes[0] for each in found.collisions[:2])
-                comment = f"{access}: lanes {one} and {other} ask for two words of one bank"
-                return Feedback(False, comment, (one, other))
+            for first, found in _instructions(offsets, access, bits):
+                if found.has_conflicts:
+                    one, other = (each.lanes[0] for each in found.collisions[:2])
+                    comment = f"{access} from {first}: lanes {one} and {other} ask for two words"
+                    return Feedback(False, f"{comment} of one bank", (one, other))
         return Feedback(True, "no padding and no conflicts")
 
     return judge
 
 
-def _ways_of(offsets: np.ndarray[Any, np.dtype[np.int64]], access: str, bits: int) -> BankConflicts:
-    """Return the conflicts of an access to elements at these offsets, of one instruction."""
+def _instructions(
+    offsets: np.ndarray[Any, np.dtype[np.int64]], access: str, bits: int
+) -> Iterator[tuple[tuple[int, int], BankConflicts]]:
+    """Yield the first element and the conflicts of each instruction of a warp."""
     rows, columns = offsets.shape
     vector = 8 if bits == 16 else 1
-    across = columns // vector
-
-    def at(lane: int) -> tuple[int]:
-        i, j = (lane % rows, 0) if access == "column" else divmod(lane, across)
-        return (int(offsets[i, j * vector]),)
-
-    size = rows * columns
-    found = bank_conflicts(f"({size}):(1)", Lanes(at, vector), bits=bits)
-    assert isinstance(found, BankConflicts)
-    return found
+    starts = [*product(range(rows), range(0, columns, vector))]
+    if access == "column":
+        starts.sort(key=lambda element: element[1])
+    for k in range(0, len(starts), 32):
+        lanes = [(int(offsets[element]),) for element in starts[k : k + 32]]
+        reading = Lanes(lambda lane, at=lanes: at[lane], vector)  # type: ignore[misc]
+        found = bank_conflicts(f"({rows * columns}):(1)", reading, bits=bits)
+        assert isinstance(found, BankConflicts)
+        yield starts[k], found
 
 
 _SWIZZLE: Final = re.compile(r"\s*+(?:Sw|Swizzle)?\s*+<\s*(\d)\s*,\s*(\d)\s*,\s*(\d)\s*>\s*")
