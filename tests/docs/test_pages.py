@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
 from pathlib import Path
 from types import ModuleType
@@ -76,25 +77,36 @@ INDEX = ROOT / "docs" / "index.md"
 
 
 def in_trees(text: str) -> set[str]:
-    """The pages that the site's side bar has, from the front page's hidden trees."""
+    """The pages that the site's side bar has, from a page's hidden trees."""
     trees = re.findall(r"^```\{toctree\}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     return {line for tree in trees for line in tree.splitlines() if line and line[0] != ":"}
 
 
 def linked(text: str) -> set[str]:
-    """The pages that the list of all pages links to, without what they end with."""
-    listed = text.partition("\n## All pages\n")[2].partition("```{toctree}")[0]
-    return {target.rpartition(".")[0] for target in re.findall(r"\]\(([^)]+)\)", listed)}
+    """The pages of ``docs`` and above it that links in plain Markdown name, without endings."""
+    targets = re.findall(r"\]\(([^)#\s]+\.(?:md|ipynb))(?:#[^)]*)?\)", text)
+    return {target.rpartition(".")[0] for target in targets}
 
 
-def test_the_front_page_links_to_all_pages_in_plain_markdown_too() -> None:
-    text = INDEX.read_text(encoding="utf-8")
-    assert in_trees(text) == linked(text)
+def from_docs(path: Path) -> set[str]:
+    """What a page links to, relative to ``docs``."""
+    if not path.exists():  # made when the site is built
+        return set()
+    places = ((path.parent / one).resolve() for one in linked(path.read_text(encoding="utf-8")))
+    return {Path(os.path.relpath(one, INDEX.parent)).as_posix() for one in places}
+
+
+def test_each_page_is_two_links_from_the_front_page_in_plain_markdown_too() -> None:
+    """A forge shows no side bar."""
+    trees = in_trees(INDEX.read_text(encoding="utf-8"))
+    trees |= in_trees((INDEX.parent / "contributors.md").read_text(encoding="utf-8"))
+    near = from_docs(INDEX)
+    near |= {"contributors"} | from_docs(INDEX.parent / "contributors.md")
+    near |= {page for one in near.copy() for page in from_docs(INDEX.parent / f"{one}.md")}
+    assert trees <= near
     pages = {path.relative_to(INDEX.parent).with_suffix("").as_posix() for path in PAGES}
     pages |= {f"generated/{Path(name).stem}" for name in MADE if name.endswith(".md")}
-    assert pages - {"index"} <= in_trees(text) | {
-        path for path in pages if path.startswith("reference/")
-    }
+    assert pages - {"index"} <= trees | {path for path in pages if path.startswith("reference/")}
 
 
 def is_name(text: str) -> bool:

@@ -7,13 +7,16 @@ import doctest
 import importlib.util
 import inspect
 import re
+import shlex
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import morello_layouts as ml
+from morello_layouts.interfaces.cli.main import commands
 from tests.support.paths import ROOT
 from tests.support.tables import each_row
 
@@ -53,6 +56,19 @@ def test_python_blocks_run_as_shown(path: Path) -> None:
     report: list[str] = []
     doctest.DocTestRunner().run(test, out=report.append)
     assert not report, "".join(report)
+
+
+def test_the_readme_shows_what_the_command_prints() -> None:
+    (block,) = fences(README, "console")
+    command, *shown = block.splitlines()
+    printed = CliRunner().invoke(commands, shlex.split(command)[2:]).output.splitlines()
+    at = [printed.index(line) for line in shown if line != "…"]
+    assert at == sorted(at)
+
+
+@pytest.mark.parametrize("name", re.findall(r"`mlay ([a-z-]+)", README))
+def test_the_readme_names_commands_that_exist(name: str) -> None:
+    assert name in commands.commands or name == "--help"
 
 
 def test_the_readme_has_a_dozen_examples() -> None:
