@@ -165,7 +165,6 @@ TEMPORARY = {
     "interfaces/explorer/worker.py": "standard output of a worker goes nowhere",
     "outputs/kernels/build.py": "the source of a kernel, in a temporary folder",
     "outputs/picture/picture.py": "what a converter of pictures reads, in a temporary folder",
-    "programs/diagnostics/fleet.py": "a journal, which grows by whole lines",
     "programs/tpu_compiler/advise.py": "what the compiler reads, in a temporary folder",
     "programs/tpu_compiler/child.py": "what the parent reads, in a temporary folder",
     "programs/tpu_compiler/compare.py": "what the parent reads, in a temporary folder",

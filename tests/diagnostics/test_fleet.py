@@ -1,4 +1,4 @@
-"""Many dumps: sums over programs, bad files, runs that were stopped, processes and Dask."""
+"""Many dumps: sums over programs, bad files, processes and Dask."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ import morello_layouts as ml
 from morello_layouts.errors import LayoutError
 from morello_layouts.interfaces.cli.main import commands
 from morello_layouts.programs.diagnostics import digests, fleet
-from morello_layouts.programs.diagnostics.digests import Digest, digest_of
 from morello_layouts.programs.diagnostics.fleet import FleetReport, programs_in
 from tests.support import tpu_dumps
 
@@ -90,47 +89,29 @@ def test_processes_give_the_same(dumps: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_process_that_dies_loses_one_file(dumps: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The worker ends itself over one of the programs."""
+@pytest.mark.parametrize("is_always", [True, False])
+def test_a_process_that_dies_loses_at_most_one_file(
+    dumps: Path, monkeypatch: pytest.MonkeyPatch, is_always: bool
+) -> None:
+    """The worker ends itself over one of the programs, each time or only the first."""
+    mark = dumps.parent / "died"
     command = (
-        "import os; from morello_layouts.programs.diagnostics import digests; "
-        "good = digests.digest_of; "
-        "digests.digest_of = lambda p: os._exit(3) if 'quant' in p else good(p); digests.serve()"
+        "import os, pathlib; from morello_layouts.programs.diagnostics import digests; "
+        f"mark, good = pathlib.Path({str(mark)!r}), digests.digest_of; "
+        f"dies = lambda: {is_always} or not mark.exists(); "
+        "digests.digest_of = lambda p: (mark.touch(), os._exit(3)) if 'quant' in p and dies() "
+        "else good(p); digests.serve()"
     )
     monkeypatch.setattr(digests.Worker, "_COMMAND", command)
     report = ml.diagnose_many([dumps], jobs=1 + 1)
+    assert mark.exists()
+    if not is_always:
+        assert report == ml.diagnose_many([dumps])
+        return
     assert report.programs == 2
     ((path, why),) = report.failures
     assert "quant" in path
-    assert "died" in why
-
-
-def test_a_run_that_was_stopped_goes_on(dumps: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    journal = dumps.parent / "done.jsonl"
-    whole = ml.diagnose_many([dumps], journal=journal)
-    lines = journal.read_text().splitlines()
-    assert len(lines) == 4  # the first is empty
-    journal.write_text("\n".join([*lines[:3], lines[3][:50]]))  # stopped inside of a line
-    asked: list[str] = []
-
-    def counting(path: str) -> Digest:
-        asked.append(path)
-        return digest_of(path)
-
-    monkeypatch.setattr(fleet, "digest_of", counting)
-    assert ml.diagnose_many([dumps], journal=journal).to_dict() == whole.to_dict()
-    assert len(asked) == 1
-    assert ml.diagnose_many([dumps], journal=journal).to_dict() == whole.to_dict()
-    assert len(asked) == 1
-    first = programs_in([dumps])[0]
-    os.utime(first, ns=(1, 1))  # it changed
-    ml.diagnose_many([dumps], journal=journal)
-    assert asked[1:] == [str(first)]
-
-
-def test_a_journal_that_cannot_be_written_is_an_error(dumps: Path) -> None:
-    with pytest.raises(LayoutError, match="existing folder"):
-        ml.diagnose_many([dumps], journal=dumps / "no" / "folder")
+    assert "died, twice" in why
 
 
 def test_memory_is_bounded_by_keys(dumps: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,7 +172,7 @@ def test_the_command(dumps: Path) -> None:
     assert json.loads(result.stdout) == json.loads(json.dumps(ml.diagnose_many([dumps]).to_dict()))
     pattern = CliRunner().invoke(commands, ["hlo", f"{dumps}/**/*after_optimizations.txt"])
     assert pattern.stdout.startswith("3 programs")
-    wrong = CliRunner().invoke(commands, ["hlo", str(programs_in([dumps])[0]), "--journal", "x"])
+    wrong = CliRunner().invoke(commands, ["hlo", str(programs_in([dumps])[0]), "--dask", "x"])
     assert wrong.exit_code == 2
     assert "for many dumps" in wrong.stderr
 

@@ -78,7 +78,6 @@ def hlo(
     top: Natural = 10,
     generation: str | None = None,
     jobs: Positive = 1,
-    journal: File | None = None,
     dask: str | None = None,
     parquet: File | None = None,
     indexing: str | None = None,
@@ -95,7 +94,6 @@ def hlo(
         top: the number of most wasteful arrays to show.
         generation: the generation of TPUs for alternatives, by default inferred from the layouts.
         jobs: processes that read many dumps.
-        journal: keep what is done there, so that a new run goes on.
         dask: read many dumps on the workers of the Dask cluster at this address.
         parquet: write the rows about many dumps to a file.
         indexing: say which elements of its operands each element of this instruction reads.
@@ -119,13 +117,13 @@ def hlo(
 
         return "\n".join(HloTree(read_module(file)).lines())
     if other is None and (is_pattern(file) or _is_folder(file)):
-        many = _many(file, jobs, journal, dask)
+        many = _many(file, jobs, dask)
         if parquet is not None:
             many.write_parquet(parquet)
         return many
-    if journal or dask or parquet:
+    if dask or parquet:
         raise LayoutError(
-            "--journal, --dask and --parquet are for many dumps",
+            "--dask and --parquet are for many dumps",
             f"{file} is one file",
             "give a folder, or a pattern in quotes, such as 'dumps/*.txt'",
         )
@@ -153,11 +151,11 @@ def _is_folder(file: str) -> bool:
         return False
 
 
-def _many(file: str, jobs: int, journal: str | None, dask: str | None) -> FleetReport:
+def _many(file: str, jobs: int, dask: str | None) -> FleetReport:
     from morello_layouts.programs.diagnostics import diagnose_many
 
     with _bar("reading dumps", is_shown=sys.stderr.isatty()) as progress:
-        return diagnose_many([file], jobs=jobs, journal=journal, dask=dask, progress=progress)
+        return diagnose_many([file], jobs=jobs, dask=dask, progress=progress)
 
 
 def memory(file: File, program: File | None = None, *, top: Natural = 10) -> MemoryReport:

@@ -205,7 +205,7 @@ GROUPS: Final = {
             "before.txt after.txt",
             "dump.txt --indexing fusion.3",
             "dump.txt --tree",
-            "dumps/ --jobs 8 --journal done.jsonl --html fleet.html",
+            "dumps/ --jobs 8 --html fleet.html",
         ), "programs:hlo", saves="html", json={
             "": "*programs.diagnostics:Diagnosis",
             " of two dumps": "*programs.diagnostics:HloComparison",

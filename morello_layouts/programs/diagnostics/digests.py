@@ -20,7 +20,7 @@ from morello_layouts.errors import LayoutError
 from morello_layouts.programs.diagnostics.diagnosis import Diagnosis, diagnose
 
 Digest: TypeAlias = dict[str, Any]
-"""What is kept of a program, as JSON: path, size, time, module, totals and rows; or an error."""
+"""What is kept of a program, as JSON: path, totals and rows; or path and error."""
 
 PADDING: Final = "padding"
 """The kind of a row about padding; the other kinds are effects of moves."""
@@ -28,39 +28,26 @@ PADDING: Final = "padding"
 
 def digest_of(path: str) -> Digest:
     """Return what is kept of a program; of a file that cannot be read, its error."""
-    digest: Digest = {"path": path, **stamp_of(path)}
     try:
         report = diagnose(Path(path), top=FLEET_ROWS)
     except LayoutError as error:
-        return {**digest, "error": error.what}
+        return {"path": path, "error": error.what}
     except Exception as error:  # one bad file must not stop the others
-        return {**digest, "error": f"{type(error).__name__}: {error}"}
+        return {"path": path, "error": f"{type(error).__name__}: {error}"}
     for warning in report.warnings:
         if warning.startswith("the text ends "):
-            return {**digest, "error": f"{warning}: not counted"}
+            return {"path": path, "error": f"{warning}: not counted"}
     everything = report.totals.parameters + report.totals.results
     return {
-        **digest,
-        "module": report.name,
-        "platform": report.platform,
+        "path": path,
         "instructions": report.totals.instructions,
         "reserved_bytes": everything.reserved_bytes,
         "padding_bytes": everything.padding_bytes,
         "written_bytes": sum(move.written_bytes for move in report.moves),
         "saved_bytes": report.saved_bytes,
-        "hbm_bytes": None if report.memory is None else report.memory.total,
         "undecided": report.undecided,
         "rows": _rows(report),
     }
-
-
-def stamp_of(path: str) -> Digest:
-    """Return the size and the time of a file; None for one that is not there."""
-    try:
-        status = Path(path).stat()
-    except OSError:
-        return {"size": None, "time": None}
-    return {"size": status.st_size, "time": status.st_mtime_ns}
 
 
 def _rows(report: Diagnosis) -> list[list[Any]]:
@@ -92,24 +79,29 @@ class Worker:
         self._process: Popen[str] | None = None
 
     def ask(self, path: str) -> Digest:
-        """Return the digest of a program."""
+        """Return the digest of a program; a process that dies over it is started once more."""
+        for _ in range(2):
+            process = self._started()
+            assert process.stdin is not None
+            assert process.stdout is not None
+            try:
+                process.stdin.write(json.dumps(path) + "\n")
+                process.stdin.flush()
+                found: Digest = json.loads(process.stdout.readline())
+            except (OSError, ValueError):
+                self.close()
+            else:
+                return found
+        return {"path": path, "error": "the process that read it died, twice"}
+
+    def _started(self) -> Popen[str]:
         if self._process is None:
             paths = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
             self._process = Popen(
                 [sys.executable, "-c", self._COMMAND],
                 stdin=PIPE, stdout=PIPE, env={**os.environ, **paths}, text=True, encoding="utf-8",
             )  # fmt: skip
-        process = self._process
-        assert process.stdin is not None
-        assert process.stdout is not None
-        try:
-            process.stdin.write(json.dumps(path) + "\n")
-            process.stdin.flush()
-            found: Digest = json.loads(process.stdout.readline())
-        except (OSError, ValueError):
-            self.close()
-            return {"path": path, **stamp_of(path), "error": "the process that read it died"}
-        return found
+        return self._process
 
     def close(self) -> None:
         """End the process."""
@@ -181,7 +173,7 @@ def by_dask(paths: Sequence[str], address: str) -> Iterator[Digest]:
             try:
                 yield future.result()
             except Exception as error:  # a worker died, or could not read it
-                yield {"path": path, **stamp_of(path), "error": f"{type(error).__name__}: {error}"}
+                yield {"path": path, "error": f"{type(error).__name__}: {error}"}
             for after in islice(rest, 1):
                 new = client.submit(digest_of, after, pure=False)
                 running[new] = after

@@ -1,15 +1,12 @@
 """Many dumps: what layouts cost across thousands of programs, by source line, shape and kind.
 
-Each program becomes a digest of a few rows, so memory does not grow with the dumps. Digests may be
-kept in a journal, one JSON object a line; a run that was stopped goes on behind them.
+Each program becomes a digest of a few rows, so memory does not grow with the dumps.
 """
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from glob import glob
 from importlib import import_module
@@ -28,7 +25,6 @@ from morello_layouts.programs.diagnostics.digests import (
     by_dask,
     by_processes,
     digest_of,
-    stamp_of,
 )
 from morello_layouts.programs.diagnostics.moves import effect_text
 from morello_layouts.programs.report import (
@@ -271,25 +267,21 @@ def diagnose_many(
     paths: Iterable[str | os.PathLike[str]],
     *,
     jobs: int = 1,
-    journal: str | os.PathLike[str] | None = None,
     dask: str | None = None,
     progress: Progress | None = None,
 ) -> FleetReport:
     """Return what layouts cost across many programs.
 
-    A file that cannot be read is reported and loses nothing. With a journal, a run that was stopped
-    goes on where it stopped: programs that are in it and did not change are not read again.
+    A file that cannot be read is reported and loses nothing.
 
     Args:
         paths: folders, patterns and files of programs.
         jobs: the number of processes.
-        journal: a file for the digests of programs, or None.
         dask: the address of a Dask scheduler whose workers see the same files, or None.
         progress: called with the number of programs that are done, and of all.
 
     Raises:
-        LayoutError: if there are no programs, the journal cannot be written, or Dask is not
-            installed.
+        LayoutError: if there are no programs, or Dask is not installed.
 
     >>> from morello_layouts.programs.diagnostics import diagnose_many
     >>> diagnose_many(["no such file"]).failures[0][0]
@@ -297,68 +289,13 @@ def diagnose_many(
     """
     jobs = as_int(jobs, "jobs", 1, fix="give the number of processes, from 1")
     every = [str(path) for path in programs_in(paths)]
-    fleet, done = _Fleet(), _journal_of(journal)
-    todo: list[str] = []
-    for path in every:
-        kept = done.get(path)
-        if kept is not None and {k: kept[k] for k in ("size", "time")} == stamp_of(path):
-            fleet.add(kept)
-        else:
-            todo.append(path)
-    finished = len(every) - len(todo)
     if dask is not None:
-        digests = by_dask(todo, dask)
+        digests = by_dask(every, dask)
     else:
-        digests = map(digest_of, todo) if jobs == 1 else by_processes(todo, jobs)
-    with _appending(journal) as write:
-        for digest in digests:
-            write(digest)
-            fleet.add(digest)
-            finished += 1
-            if progress is not None:
-                progress(finished, len(every))
+        digests = map(digest_of, every) if jobs == 1 else by_processes(every, jobs)
+    fleet = _Fleet()
+    for finished, digest in enumerate(digests, 1):
+        fleet.add(digest)
+        if progress is not None:
+            progress(finished, len(every))
     return fleet.report()
-
-
-def _journal_of(path: str | os.PathLike[str] | None) -> dict[str, Digest]:
-    """Return the digests of a journal by path; a line that was cut off is left out."""
-    found: dict[str, Digest] = {}
-    if path is None or not Path(path).exists():
-        return found
-    with Path(path).open(encoding="utf-8", errors="replace") as file:
-        for line in file:
-            with suppress(ValueError, TypeError, KeyError):
-                digest = json.loads(line)
-                if "error" not in digest and {"size", "time", "rows"} <= digest.keys():
-                    found[digest["path"]] = digest
-    return found
-
-
-class _appending:  # noqa: N801  (a context manager, used like a function)
-    """Writes digests to the end of a journal, each whole line at once."""
-
-    def __init__(self, path: str | os.PathLike[str] | None) -> None:
-        self._path = path
-        self._file: Any = None
-
-    def __enter__(self) -> Callable[[Digest], None]:
-        if self._path is not None:
-            try:
-                self._file = Path(self._path).open("a", encoding="utf-8")
-                self._file.write("\n")  # behind a line that was cut off
-            except OSError as error:
-                raise LayoutError(
-                    f"{os.fspath(self._path)} cannot be written: {error.strerror or error}",
-                    "the journal keeps what is done, so that a run may go on",
-                    "give the path of a file in an existing folder",
-                ) from None
-        return self._write
-
-    def _write(self, digest: Digest) -> None:
-        if self._file is not None:
-            self._file.write(json.dumps(digest) + "\n")
-            self._file.flush()
-
-    def __exit__(self, *_: object) -> None:
-        if self._file is not None:
-            self._file.close()
