@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 @frozen(slots=False)
-class Access:
+class BufferUse:
     """What one side of a buffer touches."""
 
     map: IndexMap  #: the slot of each element.
@@ -73,7 +73,7 @@ class Access:
         """The user's SymPy symbols of symbolic sizes."""
         return dict(self.map.size_symbols)
 
-    def at(self, /, **sizes: int) -> Access:
+    def at(self, /, **sizes: int) -> BufferUse:
         """Return the access at numbers."""
         room = self.room and AffineExpr((), self.room.evaluate(sizes))
         return replace(self, map=self.map.at(**sizes), room=room)
@@ -161,7 +161,7 @@ _ALL_INSIDE: Final = "every slot that is touched is allocated"
 _ALL_WRITTEN: Final = "every slot that is read is written"
 
 
-def fits(access: Access) -> Proof:
+def fits(access: BufferUse) -> Proof:
     """Decide whether all that a side touches lies inside its allocation.
 
     A counterexample is an :class:`Outside`; for symbolic sizes at some that have one.
@@ -175,11 +175,11 @@ def fits(access: Access) -> Proof:
     return replace(found, reason=f"{answer.reason}, open for other sizes") if is_part else found
 
 
-def _fits(access: Access) -> Proof:
+def _fits(access: BufferUse) -> Proof:
     return _decide_fits(access.map, access)
 
 
-def _fits_question(access: Access) -> SymbolicQuestion:
+def _fits_question(access: BufferUse) -> SymbolicQuestion:
     def effect(accesses: Sequence[Any], proof: Proof) -> str:  # noqa: ARG001
         wrong: Outside = proof.counterexample
         return f"needs {_count(wrong.needed, 'byte')} and has {wrong.allocated}"
@@ -188,7 +188,7 @@ def _fits_question(access: Access) -> SymbolicQuestion:
 
 
 @ask_isl(FITS)
-def _decide_fits(m: IndexMap, access: Access, *, context: isl.Context) -> Proof:
+def _decide_fits(m: IndexMap, access: BufferUse, *, context: isl.Context) -> Proof:
     if m.recipe.names:
         return _fits_for_sizes(access, context)
     limit, touches_padding = access.slots, access.whole and m.size > access.slots
@@ -243,7 +243,7 @@ _ONTO: Final = "_is_onto"
 """The key of that answer among a map's cached values."""
 
 
-def _evaluated_fits(access: Access) -> Proof:
+def _evaluated_fits(access: BufferUse) -> Proof:
     """Decide slot by slot; a layout with exclusive ors or replicas has offsets not for ISL."""
     m, limit = access.map, access.slots
     (size,) = known((m.recipe.size,))
@@ -262,7 +262,7 @@ def _evaluated_fits(access: Access) -> Proof:
     return Proof(FITS, False, str(wrong), "enumeration", counterexample=wrong)
 
 
-def _fits_for_sizes(access: Access, context: isl.Context) -> Proof:
+def _fits_for_sizes(access: BufferUse, context: isl.Context) -> Proof:
     """Decide by the size of the whole buffer: exactly if it is all touched, else a sufficiency."""
     m = access.map
     if not has_symbolic_tiles(m) and not is_placed_by_steps(m):  # these stay inside
@@ -292,7 +292,7 @@ def _fits_for_sizes(access: Access, context: isl.Context) -> Proof:
     return Proof(FITS, None, f"proved if {condition}")
 
 
-def _nonnegative(gap: Int, access: Access, context: isl.Context) -> tuple[SizeSet, isl.Set]:
+def _nonnegative(gap: Int, access: BufferUse, context: isl.Context) -> tuple[SizeSet, isl.Set]:
     """Return the sizes for which a number is at least 0, and the undecided sizes."""
     space = Space.of((), context, Parameters.of([*access.sizes, gap], access.assumptions))
     value = Value.constant(gap, space)
@@ -300,7 +300,7 @@ def _nonnegative(gap: Int, access: Access, context: isl.Context) -> tuple[SizeSe
     return SizeSet(proved, space), undecided
 
 
-def covers(producer: Access, consumer: Access, same: Proof) -> Proof:
+def covers(producer: BufferUse, consumer: BufferUse, same: Proof) -> Proof:
     """Decide whether every slot that a consumer reads was written by a producer.
 
     The padding of the proof is the number of slots that are read and not written; a
@@ -313,7 +313,7 @@ def covers(producer: Access, consumer: Access, same: Proof) -> Proof:
     if answer.holds is not None:
         return answer
 
-    def decide(*sides: Access) -> Proof:
+    def decide(*sides: BufferUse) -> Proof:
         if all(_is_small(side.map) for side in sides):
             return _enumerated(*sides)
         return Proof(COVERS, None, "the arrays are large")
@@ -336,7 +336,7 @@ def _is_small(m: IndexMap) -> bool:
     return max(*known((prod(m.recipe.shape), m.recipe.size))) <= PROOF_ELEMENTS
 
 
-def _enumerated(producer: Access, consumer: Access) -> Proof:
+def _enumerated(producer: BufferUse, consumer: BufferUse) -> Proof:
     end = max(known((producer.map.recipe.size, consumer.map.recipe.size)))
     read = consumer.touched(end)
     missing = read & ~producer.touched(end)
@@ -349,7 +349,7 @@ def _enumerated(producer: Access, consumer: Access) -> Proof:
     return Proof(COVERS, False, reason, "enumeration", counterexample=first, unused=count)
 
 
-def _by_rules(producer: Access, consumer: Access, same: Proof) -> Proof:
+def _by_rules(producer: BufferUse, consumer: BufferUse, same: Proof) -> Proof:
     """Decide by the sizes of the buffers, by the offsets that both share, or by padding."""
     m, n = producer.map, consumer.map
     reaches = is_nonnegative(m.recipe.size - n.recipe.size)
@@ -376,7 +376,7 @@ def _defined(reason: str, same: Proof) -> Proof:
     return Proof(COVERS, True, reason, condition=same.condition if same.holds else None, unused=0)
 
 
-def _by_buffers(producer: Access, consumer: Access) -> Proof:
+def _by_buffers(producer: BufferUse, consumer: BufferUse) -> Proof:
     """Decide for two whole buffers, of which the consumer's may be larger."""
     gap = producer.map.recipe.size - consumer.map.recipe.size
     if isinstance(gap, int):

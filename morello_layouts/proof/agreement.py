@@ -14,7 +14,7 @@ from morello_layouts.core.maps.names import at_text
 from morello_layouts.core.maps.subject import cropped
 from morello_layouts.core.plain import Displayed
 from morello_layouts.errors import LayoutError, ShapeError
-from morello_layouts.proof.access import Access, covers, fits
+from morello_layouts.proof.access import BufferUse, covers, fits
 from morello_layouts.proof.equivalent import EQUIVALENT, have_equal_offsets
 from morello_layouts.proof.verdict import Condition, Proof, SymbolicCounterexample, sizes_text
 
@@ -207,7 +207,7 @@ def _all(*verdicts: bool | None) -> bool | None:
     return None if None in verdicts else True
 
 
-def agree(producer: Access, consumer: Access) -> Agreement:
+def agree(producer: BufferUse, consumer: BufferUse) -> Agreement:
     """Decide whether a consumer finds what a producer wrote.
 
     Arrays of different shapes are compared on the elements that both have.
@@ -231,7 +231,7 @@ def agree(producer: Access, consumer: Access) -> Agreement:
     return Agreement(offsets, fits(producer), fits(consumer), definition, difference, shapes=shapes)
 
 
-def common_maps(producer: Access, consumer: Access) -> tuple[IndexMap, IndexMap]:
+def common_maps(producer: BufferUse, consumer: BufferUse) -> tuple[IndexMap, IndexMap]:
     """Return the maps of the elements that both sides have."""
     shape = _common(producer.sizes, consumer.sizes)
     return cropped(producer.map, shape), cropped(consumer.map, shape)

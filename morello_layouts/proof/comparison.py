@@ -35,9 +35,9 @@ from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.proof.ask import AnyMap, Decide, ask_isl, is_asking, names_of
 from morello_layouts.proof.conditions import SizeSet
 from morello_layouts.proof.difference import (
-    Difference,
     IncrementDifference,
     OffsetDifference,
+    SizedDifference,
     sizes_of_equality,
 )
 from morello_layouts.proof.isl import Parameters, Space, Value, axis_values, first_point
@@ -256,7 +256,7 @@ def _by_isl(
 ) -> Comparison:
     """Compare for all sizes by increments if there are some, else by ISL's values."""
     shape, assumed = maps[0].sizes, meet_all(one for m in maps for one in m.assumptions)
-    difference: Difference
+    difference: SizedDifference
     if changes is not None:
         required = [pair for m in maps for pair in m.requires]
         symbolic = (change.by for change in changes if isinstance(change.by, SizeExpr))

@@ -26,7 +26,7 @@ Axes: TypeAlias = Sequence[tuple[Value, Int]]
 """Coordinates over axes in memory with the sizes of the axes, most major first."""
 
 
-class Difference(Protocol):
+class SizedDifference(Protocol):
     """The difference of two offsets, which may be 0 at some sizes and not at others."""
 
     @property
@@ -41,7 +41,7 @@ class Difference(Protocol):
         """Return the sizes of a case at which it may not be 0, and at which it certainly is not."""
 
 
-def sizes_of_equality(difference: Difference) -> tuple[isl.Set, isl.Set]:
+def sizes_of_equality(difference: SizedDifference) -> tuple[isl.Set, isl.Set]:
     """Return the sizes for which a difference is 0 everywhere, and the undecided sizes."""
     return _by_cases(difference.factors, difference.space, difference.judged)
 

@@ -102,7 +102,7 @@ def test_a_process_that_dies_loses_at_most_one_file(
         "digests.digest_of = lambda p: (mark.touch(), os._exit(3)) if 'quant' in p and dies() "
         "else good(p); digests.serve()"
     )
-    monkeypatch.setattr(digests.Worker, "_COMMAND", command)
+    monkeypatch.setattr(digests.DumpReader, "_COMMAND", command)
     report = ml.diagnose_many([dumps], jobs=1 + 1)
     assert mark.exists()
     if not is_always:

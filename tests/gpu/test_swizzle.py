@@ -13,7 +13,7 @@ import pytest
 import morello_layouts as ml
 from morello_layouts.core.plain import plain
 from morello_layouts.machines.gpu import BankConflicts
-from morello_layouts.machines.gpu.spaces import Search, row_echelon
+from morello_layouts.machines.gpu.spaces import MapSearch, row_echelon
 from tests.support import swizzle_judges as judges
 from tests.support.swizzle_judges import Tile
 from tests.support.tables import each_row
@@ -193,13 +193,13 @@ def test_a_map_to_banks_is_found_if_there_is_one(number: int) -> None:
     maps = list(product(range(1 << BANKS), repeat=BITS))
     good = [images for images in maps if loses_nothing(images, spaces)]
     none = [0] * len(spaces)
-    found = Search(spaces, BITS, BANKS, 0).anyhow(none)
+    found = MapSearch(spaces, BITS, BANKS, 0).anyhow(none)
     assert (found is not None) == bool(good)
     assert found is None or found in good
-    by_rows = Search(spaces, BITS, BANKS, 0).by_rows(none)
+    by_rows = MapSearch(spaces, BITS, BANKS, 0).by_rows(none)
     assert (by_rows is not None) == any(images[:BANKS] == (1, 2) for images in good)
     assert by_rows is None or (by_rows in good and by_rows[:BANKS] == (1, 2))
-    kept = Search(spaces, BITS, BANKS, 1).by_rows(none)
+    kept = MapSearch(spaces, BITS, BANKS, 1).by_rows(none)
     rest = [x for x in good if x[:BANKS] == (1, 2) and not any(y & 1 for y in x[1:])]
     assert (kept is not None) == bool(rest)
 

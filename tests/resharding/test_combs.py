@@ -9,7 +9,7 @@ import pytest
 
 from morello_layouts.machines.resharding.combs import (
     Comb,
-    Level,
+    CutLevel,
     clip,
     first_hit,
     intersection,
@@ -20,22 +20,22 @@ from morello_layouts.machines.resharding.combs import (
 HUGE = 1 << 40
 
 
-def random_cut(rnd: Random, n: int, axes: list[tuple[int, int]]) -> tuple[Level, ...]:
+def random_cut(rnd: Random, n: int, axes: list[tuple[int, int]]) -> tuple[CutLevel, ...]:
     """Return levels of any order and of blocks that need not divide each other."""
-    found, extent, left = list[Level](), n, axes[:]
+    found, extent, left = list[CutLevel](), n, axes[:]
     while left or (len(found) < 4 and rnd.random() < 0.3):
         if left and rnd.random() < 0.7:
             axis, size = left.pop()
             block = max(1, -(-extent // size) + rnd.choice([0, 0, 1, 2]))
-            found.append(Level(block, axis, size, rnd.choice([0, 0, rnd.randrange(size)])))
+            found.append(CutLevel(block, axis, size, rnd.choice([0, 0, rnd.randrange(size)])))
         else:
             block = rnd.randint(1, max(1, extent))
-            found.append(Level(block))
+            found.append(CutLevel(block))
         extent = block
     return tuple(found)
 
 
-def values(levels: tuple[Level, ...], x: int) -> dict[int, int]:
+def values(levels: tuple[CutLevel, ...], x: int) -> dict[int, int]:
     """Return the value of each axis at which an index is held."""
     found = {}
     for level in levels:
@@ -89,15 +89,25 @@ def test_first_hit() -> None:
 @pytest.mark.parametrize(
     ("one", "other", "combs", "partners"),
     [
-        ((Level(4), Level(1, 0, 4)), (Level(1 << 22), Level(1 << 20, 1, 4)), 1, 4),
-        ((Level(256), Level(64, 0, 4)), (Level(144), Level(48, 1, 3)), 6, 3),
-        ((Level(4), Level(1, 0, 4)), (Level(2_000_006), Level(1_000_003, 1, 2)), 2, 2),
-        ((Level(1 << 16), Level(64, 0, 1024)), (Level(1 << 17), Level(64, 1, 2048)), 1, 2),
-        ((Level(1 << 30), Level(1 << 20, 0, 1024)), (Level(7007), Level(7, 1, 1001)), 1026, 1001),
+        ((CutLevel(4), CutLevel(1, 0, 4)), (CutLevel(1 << 22), CutLevel(1 << 20, 1, 4)), 1, 4),
+        ((CutLevel(256), CutLevel(64, 0, 4)), (CutLevel(144), CutLevel(48, 1, 3)), 6, 3),
+        ((CutLevel(4), CutLevel(1, 0, 4)), (CutLevel(2_000_006), CutLevel(1_000_003, 1, 2)), 2, 2),
+        (
+            (CutLevel(1 << 16), CutLevel(64, 0, 1024)),
+            (CutLevel(1 << 17), CutLevel(64, 1, 2048)),
+            1,
+            2,
+        ),
+        (
+            (CutLevel(1 << 30), CutLevel(1 << 20, 0, 1024)),
+            (CutLevel(7007), CutLevel(7, 1, 1001)),
+            1026,
+            1001,
+        ),
     ],
 )
 def test_answers_are_short(
-    one: tuple[Level, ...], other: tuple[Level, ...], combs: int, partners: int
+    one: tuple[CutLevel, ...], other: tuple[CutLevel, ...], combs: int, partners: int
 ) -> None:
     at = {0: 1, 1: 1}
     assert len(intersection(part(one, at, HUGE), part(other, at, HUGE))) == combs

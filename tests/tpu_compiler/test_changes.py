@@ -240,13 +240,13 @@ def test_advice_shows_what_is_better_and_remembers(tmp_path: Path) -> None:
 
 def test_changed_function_that_differs_is_not_shown() -> None:
     from morello_layouts.programs.tpu_compiler.advise import _Checks, _Trial, _Tried
-    from morello_layouts.programs.tpu_compiler.program import Candidate
+    from morello_layouts.programs.tpu_compiler.program import Change
 
     program = trace(lambda x: x + 1, ("f32[8]",))
     checks = _Checks(program, (), None)
     good = program.with_function(lambda x: [1 + x])
     bad = program.with_function(lambda x: [x + 2])
-    candidate = Candidate("kind", "change", "where", lambda p: p)
+    candidate = Change("kind", "change", "where", lambda p: p)
     pytest.importorskip("flatbuffers", reason="jax.export needs it")
     trial = _Trial(Figures(1, 0, 0, None), ())
     found = checks.advised(_Tried(candidate, good, trial))

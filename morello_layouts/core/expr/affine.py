@@ -452,7 +452,7 @@ def with_operands(atom: AtomT, change: Callable[[AffineExpr], AffineExpr]) -> At
     return atom if all(map(operator.is_, parts, atom.operands)) else cast(AtomT, BitXor(parts))
 
 
-class _Text:
+class _AsText:
     variable = operator.attrgetter("name")
 
     def digit(self, d: Digit, inner: str) -> str:
@@ -479,7 +479,7 @@ class _Text:
         return join_signed(parts)
 
 
-_TEXT: Final[Algebra[str, str]] = _Text()
+_TEXT: Final[Algebra[str, str]] = _AsText()
 
 
 def variable(name: str, lo: Int | None = None, hi: Int | None = None) -> AffineExpr:

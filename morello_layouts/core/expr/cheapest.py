@@ -52,7 +52,7 @@ def cheapest(form: AffineExpr, model: CostModel = OPERATIONS) -> AffineExpr:
     >>> print(cheapest(32 * (i // 8) + i % 8))
     24*(i//8) + i
     """
-    return _Search(model).cheapest(form)
+    return _FormSearch(model).cheapest(form)
 
 
 def expand_digits(form: AffineExpr, *, nearest: bool = False, mods: bool = False) -> AffineExpr:
@@ -119,7 +119,7 @@ class _Expansion:
 
 
 @frozen
-class _Choice:
+class _Writing:
     """One way to write the digits of an operand; ``whole`` is the factor of the operand itself."""
 
     terms: tuple[DigitTerm, ...]
@@ -127,16 +127,16 @@ class _Choice:
     const: Int
 
     @staticmethod
-    def of(x: AffineExpr, terms: Iterable[DigitTerm], const: Int) -> _Choice:
+    def of(x: AffineExpr, terms: Iterable[DigitTerm], const: Int) -> _Writing:
         """Separate an operand that is a sum from its digits: it merges with the other terms."""
         terms = list(terms)
         if isinstance(x.as_atom(), Var):
-            return _Choice(tuple(terms), 0, const)
+            return _Writing(tuple(terms), 0, const)
         whole = sum(t.factor for t in terms if t.is_operand)
-        return _Choice(tuple([t for t in terms if not t.is_operand]), whole, const)
+        return _Writing(tuple([t for t in terms if not t.is_operand]), whole, const)
 
 
-class _Search:
+class _FormSearch:
     """The results of one search, which ends after a number of steps."""
 
     def __init__(self, model: CostModel) -> None:
@@ -234,7 +234,7 @@ def _is_nested(form: AffineExpr) -> bool:
 class _Sum:
     """The search over one sum."""
 
-    def __init__(self, form: AffineExpr, search: _Search, *, simplify_floors: bool) -> None:
+    def __init__(self, form: AffineExpr, search: _FormSearch, *, simplify_floors: bool) -> None:
         """Simplify floors of sums if ``simplify_floors``, so that more operands are equal."""
         self.search, self.model = search, search.model
         self.const = form.const
@@ -312,7 +312,7 @@ class _Sum:
         found = [self.best_with(operands, chosen) for chosen in _combinations(choices)]
         return min(found, key=self.search.cost)
 
-    def best_with(self, operands: Sequence[AffineExpr], chosen: Sequence[_Choice]) -> AffineExpr:
+    def best_with(self, operands: Sequence[AffineExpr], chosen: Sequence[_Writing]) -> AffineExpr:
         """Return the best sum with these choices for the operands that are sums."""
         factors, const = dict(self.factors), self.const
         others: dict[Digit, Int] = {}
@@ -325,7 +325,7 @@ class _Sum:
                 elif choice.whole:
                     assert isinstance(atom, Digit), "exclusive ors are variables here"
                     others[atom] = others.get(atom, 0) + choice.whole * c
-        variables: list[tuple[AffineExpr, list[_Choice]]] = []
+        variables: list[tuple[AffineExpr, list[_Writing]]] = []
         for v in {*factors, *(x.terms[0][0] for x in self.floors if x not in operands)}:
             assert isinstance(v, Var)
             x = AffineExpr(((v, 1),), 0)
@@ -340,21 +340,21 @@ class _Sum:
 
     def choices(
         self, x: AffineExpr, floors: dict[Int, Int], written: Sequence[DigitTerm]
-    ) -> list[_Choice]:
+    ) -> list[_Writing]:
         """Return ways to write an operand's digits whose cost is near the least, best first."""
         self.search.left -= 1
         if not written and floors.keys() == {1}:
-            return [_Choice.of(x, (DigitTerm(c, 1) for c in floors.values() if c), 0)]
+            return [_Writing.of(x, (DigitTerm(c, 1) for c in floors.values() if c), 0)]
         costs = digit_choices(floors, self.model, self.search.cost(self.operands.get(x, x)))
         if written:
             terms = tuple(sorted((t for t in written if t.factor != 0), key=DigitTerm.place))
             costs.setdefault(terms, self.cost_alone(x, terms, 0))
         highest = min(costs.values()) + _FUSING_TOLERANCE
-        found = {_Choice.of(x, terms, 0): cost for terms, cost in costs.items()}
+        found = {_Writing.of(x, terms, 0): cost for terms, cost in costs.items()}
         for terms in [terms for terms, cost in costs.items() if cost <= highest]:
             fused = fuse_digits(x, terms)
             if fused is not None:
-                found[_Choice.of(x, *fused)] = self.cost_alone(x, *fused)
+                found[_Writing.of(x, *fused)] = self.cost_alone(x, *fused)
         least = min(found.values())
         near = [choice for choice, cost in found.items() if cost <= least + _SHARING_TOLERANCE]
         return sorted(near, key=lambda c: (found[c], len(c.terms)))
@@ -369,9 +369,9 @@ class _Sum:
 
     def choose(
         self,
-        variables: Sequence[tuple[AffineExpr, list[_Choice]]],
-        fixed: Sequence[tuple[AffineExpr, _Choice]],
-    ) -> list[tuple[AffineExpr, _Choice]]:
+        variables: Sequence[tuple[AffineExpr, list[_Writing]]],
+        fixed: Sequence[tuple[AffineExpr, _Writing]],
+    ) -> list[tuple[AffineExpr, _Writing]]:
         """Return one choice for each variable, so that all together cost least."""
         common = [choice for _, choice in fixed]
         options = [choices for _, choices in variables]
@@ -382,14 +382,14 @@ class _Sum:
         return [(x, choice) for (x, _), choice in zip(variables, best, strict=True)]
 
     def improved_in_turn(
-        self, options: Sequence[list[_Choice]], common: Sequence[_Choice]
-    ) -> Iterator[_Choice]:
+        self, options: Sequence[list[_Writing]], common: Sequence[_Writing]
+    ) -> Iterator[_Writing]:
         """Yield the best choice for each operand beside the first, or the best, of the others."""
         first = [choices[0] for choices in options]
         factors = Counter(absolute(t.factor) for c in (*common, *first) for t in c.terms)
         const = self.const + sum(c.const for c in (*common, *first))
 
-        def cost(choice: _Choice) -> int:
+        def cost(choice: _Writing) -> int:
             new = {absolute(t.factor) for t in choice.terms if not factors[absolute(t.factor)]}
             own = sum(t.cost(self.model) for t in choice.terms) + sum(map(self.model.times, new))
             return own + (self.model.add if const + choice.const else 0)
@@ -402,7 +402,7 @@ class _Sum:
             const += best.const
             yield best
 
-    def cost_together(self, chosen: Iterable[_Choice]) -> int:
+    def cost_together(self, chosen: Iterable[_Writing]) -> int:
         """Return the cost of the terms without operands, each factor multiplied once."""
         total, factors, const = 0, set(), self.const
         for choice in chosen:
@@ -413,7 +413,10 @@ class _Sum:
         return total + sum(map(self.model.times, factors)) + (self.model.add if const else 0)
 
     def build(
-        self, chosen: Sequence[tuple[AffineExpr, _Choice]], others: dict[Digit, Int], const: Int
+        self,
+        chosen: Sequence[tuple[AffineExpr, _Writing]],
+        others: dict[Digit, Int],
+        const: Int,
     ) -> AffineExpr:
         terms: list[tuple[Atom, Int]] = list(others.items())
         for x, choice in chosen:
@@ -437,7 +440,7 @@ def _split_floor(x: AffineExpr, s: Int) -> tuple[AffineExpr, AffineExpr] | None:
     return (whole, x - whole * s) if whole.terms else None
 
 
-def _combinations(choices: Sequence[list[_Choice]]) -> Iterator[tuple[_Choice, ...]]:
+def _combinations(choices: Sequence[list[_Writing]]) -> Iterator[tuple[_Writing, ...]]:
     """Return all combinations; if these are too many, those of the best choices."""
     if prod(map(len, choices)) > SEARCH_COMBINATIONS:
         choices = [some[:2] for some in choices[:4]] + [some[:1] for some in choices[4:]]

@@ -34,11 +34,11 @@ def value_of(form: AffineExpr, values: Mapping[str, Any], constant: Callable[[In
     >>> value_of(4 * (i % 2) + i // 2 + 1, {"i": 5}, int)
     7
     """
-    return form.fold(_Operators(lambda v: values[v.name], constant))
+    return form.fold(_PythonOperators(lambda v: values[v.name], constant))
 
 
 @frozen
-class _Operators:
+class _PythonOperators:
     variable: Callable[[Var], Any]
     constant: Callable[[Int], Any]
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from morello_layouts.core.maps.places import Unit
     from morello_layouts.proof import Proof
-    from morello_layouts.proof.access import Access
+    from morello_layouts.proof.access import BufferUse
     from morello_layouts.proof.agreement import Agreement
     from morello_layouts.proof.bitcast import Bitcast, Correspondence
     from morello_layouts.proof.certificate_digits import Certificate
@@ -399,7 +399,7 @@ def agree(
     allocate 1024*ceil(M/8)*ceil(N/128) bytes for the producer
     """
     with importing:
-        from morello_layouts.proof.access import Access
+        from morello_layouts.proof.access import BufferUse
         from morello_layouts.proof.agreement import agree as decide
 
     pair = own_subjects(producer, consumer, shape, assuming)
@@ -409,7 +409,7 @@ def agree(
     names = ("producer_bytes", "consumer_bytes")
     whole = (_is_whole(writes, "writes"), _is_whole(reads, "reads"))
     rooms = map(_room, allocated, names, maps)
-    one, other = (Access(*side) for side in zip(maps, whole, bits, rooms, strict=True))
+    one, other = (BufferUse(*side) for side in zip(maps, whole, bits, rooms, strict=True))
     advise = partial(_advice, pair, (one, other))
     return replace(decide(one, other), adviser=advise)
 
@@ -448,7 +448,7 @@ def _room(given: Bytes | None, name: str, m: IndexMap) -> AffineExpr | None:
 
 
 def _advice(
-    given: tuple[Subject, Subject], sides: tuple[Access, Access], answer: Agreement
+    given: tuple[Subject, Subject], sides: tuple[BufferUse, BufferUse], answer: Agreement
 ) -> Iterator[str]:
     """Yield what to do; each was tried."""
     with importing:
@@ -475,7 +475,9 @@ def _advice(
             yield "let the consumer read elements only"
 
 
-def _other_texts(given: tuple[Subject, Subject], sides: tuple[Access, Access]) -> Iterator[str]:
+def _other_texts(
+    given: tuple[Subject, Subject], sides: tuple[BufferUse, BufferUse]
+) -> Iterator[str]:
     """Yield the layout of each side in the notation of the other, if it is right at its shape."""
     with importing:
         from morello_layouts.proof.agreement import agree as decide
@@ -494,7 +496,7 @@ def _other_texts(given: tuple[Subject, Subject], sides: tuple[Access, Access]) -
                 yield f"make the {name} {found}"
 
 
-def _start(sides: tuple[Access, Access], found: Any) -> str:
+def _start(sides: tuple[BufferUse, BufferUse], found: Any) -> str:
     """Return who begins at a later slot, if every element is then read where it is written."""
     with importing:
         from morello_layouts.proof.agreement import common_maps
@@ -510,7 +512,7 @@ def _start(sides: tuple[Access, Access], found: Any) -> str:
     return f"let {late} from slot {abs(slots)} (byte {byte}) of the buffer on: no copy is needed"
 
 
-def _relayout(sides: tuple[Access, Access], found: Any) -> AffineExpr:
+def _relayout(sides: tuple[BufferUse, BufferUse], found: Any) -> AffineExpr:
     """Return the producer's offset as a form of the consumer's."""
     with importing:
         from morello_layouts.proof.agreement import common_maps

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @frozen(slots=False)
-class Alternative:
+class OtherLayout:
     """Another layout, and its cost."""
 
     json_keys: ClassVar = (
@@ -66,7 +66,7 @@ class DefaultReport:
     generation: str  #: the generation of TPUs.
     cost: Waste  #: the array in that layout, and what it costs.
     #: other layouts, the smallest first.
-    alternatives: tuple[Alternative, ...]
+    alternatives: tuple[OtherLayout, ...]
 
     def lines(self, medium: Medium) -> Iterator[Text]:
         """Yield the layout, its cost, and the cost of other layouts."""
@@ -109,7 +109,7 @@ def default_report(text: ArrayText, *, generation: str, alternatives: int = 5) -
             found = suggest(array.element_type, array.shape, generation, limit=alternatives + 1)
         except UnsupportedError:  # too many dimensions to try them all
             found = ()
-    others = [Alternative(each) for each in found if each.changes][:alternatives]
+    others = [OtherLayout(each) for each in found if each.changes][:alternatives]
     return DefaultReport(str(array).partition("{")[0], generation, cost, tuple(others))
 
 

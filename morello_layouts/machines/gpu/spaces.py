@@ -90,7 +90,7 @@ def least_lost_rank(space: Space, low: int, high: int) -> int:
 
 
 @dataclass
-class Search:
+class MapSearch:
     """A search for a map to banks that loses few dimensions of each space."""
 
     spaces: Sequence[Space]  #: the spaces.

@@ -31,7 +31,7 @@ from morello_layouts.machines.gpu.banks import (
 )
 from morello_layouts.machines.gpu.placements import PlacedTile, linear, log2, row_xor, swizzle
 from morello_layouts.machines.gpu.spaces import (
-    Search,
+    MapSearch,
     Space,
     extended_to_placement,
     lost_rank,
@@ -269,7 +269,7 @@ class SwizzleSearch:
         """Yield a linear placement with few conflicts, the simplest first."""
         assert self.base is not None
         bits, banks = log2(prod(self.shape)) - self.below, self.end - self.below
-        search = Search(spaces, bits, banks, max(0, min(self.base, self.end) - self.below))
+        search = MapSearch(spaces, bits, banks, max(0, min(self.base, self.end) - self.below))
         every = [
             each for each in self._swizzles(self.plain.pitch) if each.flips[0].factor >> self.below
         ]
@@ -336,7 +336,7 @@ class SwizzleSearch:
         return f"the best of {count(self.tried, 'placement')}: swizzles, and padding of the rows"
 
 
-def _few_lost(search: Search) -> tuple[int, ...] | None:
+def _few_lost(search: MapSearch) -> tuple[int, ...] | None:
     """Return a map to banks that loses as little more than it must as can be found."""
     for more in range(1, search.banks + 1):
         found = search.by_rows([n + more for n in search.least])

@@ -2,6 +2,6 @@
 
 from morello_layouts.machines.resharding.combs import Message, Run
 from morello_layouts.machines.resharding.log import Rematerialization
-from morello_layouts.machines.resharding.plan import Plan, Totals
+from morello_layouts.machines.resharding.plan import ExchangeTotals, Plan
 
-__all__ = ["Message", "Plan", "Rematerialization", "Run", "Totals"]
+__all__ = ["ExchangeTotals", "Message", "Plan", "Rematerialization", "Run"]

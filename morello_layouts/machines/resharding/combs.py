@@ -187,7 +187,7 @@ class Comb:
         return text + "".join(f" + {period}k, k < {count}" for period, count in self.repeats)
 
 
-class Level(NamedTuple):
+class CutLevel(NamedTuple):
     """One level of a cut: which value of a mesh axis holds a block."""
 
     block: Any  #: the indices of a block: an int; symbolic only in formulas.
@@ -201,10 +201,10 @@ class Level(NamedTuple):
         return (value - self.shift) % self.size if self.shift else value
 
 
-def part(levels: Sequence[Level], at: Mapping[int, int], extent: int) -> tuple[Comb, ...]:
+def part(levels: Sequence[CutLevel], at: Mapping[int, int], extent: int) -> tuple[Comb, ...]:
     """Return the indices below ``extent`` that a device holds.
 
-    >>> cyclic = (Level(6), Level(2, axis=0, size=3))    # blocks of 2 on 3 devices in turn
+    >>> cyclic = (CutLevel(6), CutLevel(2, axis=0, size=3))    # blocks of 2 on 3 devices in turn
     >>> [str(comb) for comb in part(cyclic, {0: 1}, 15)]
     ['[2, 4) + 6k, k < 2', '[14, 15)']
     """
@@ -260,7 +260,7 @@ def clip(comb: Comb, low: int, high: int) -> tuple[Comb, ...]:
 def intersection(one: Iterable[Comb], other: Iterable[Comb]) -> tuple[Comb, ...]:
     """Return the indices in two unions of disjoint combs, as disjoint combs by their first index.
 
-    >>> fours, sixes = part((Level(4), Level(1, 0, 4)), {0: 1}, 50), (Comb(1, 2, ((6, 9),)),)
+    >>> fours, sixes = part((CutLevel(4), CutLevel(1, 0, 4)), {0: 1}, 50), (Comb(1, 2, ((6, 9),)),)
     >>> [str(comb) for comb in intersection(fours, sixes)]    # both repeat after 12 indices
     ['[1, 2) + 12k, k < 5']
     """
@@ -338,13 +338,13 @@ def first_hit(a: int, m: int, low: int, high: int) -> int | None:
     return None if turns is None else -(-(low + turns * m) // a)
 
 
-def touched(levels: Sequence[Level], combs: Sequence[Comb]) -> list[tuple[tuple[int, int], ...]]:
+def touched(levels: Sequence[CutLevel], combs: Sequence[Comb]) -> list[tuple[tuple[int, int], ...]]:
     """Return which values of mesh axes hold some of the indices.
 
     Returns:
         Combinations of pairs (axis, value), one pair for each level that has an axis.
 
-    >>> touched((Level(8, 0, 4), Level(2, 1, 4)), (Comb(5, 4),))
+    >>> touched((CutLevel(8, 0, 4), CutLevel(2, 1, 4)), (Comb(5, 4),))
     [((0, 0), (1, 2)), ((0, 0), (1, 3)), ((0, 1), (1, 0))]
     """
     if not levels or not combs:

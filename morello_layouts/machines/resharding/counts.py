@@ -17,7 +17,7 @@ from morello_layouts.core.limits import RESHARD_DEVICES, RESHARD_PAIRS, RESHARD_
 from morello_layouts.core.plain import Displayed
 from morello_layouts.core.recipe import delinearize, known, linear_index
 from morello_layouts.errors import UnsupportedError
-from morello_layouts.machines.resharding.combs import Level, intersection, part
+from morello_layouts.machines.resharding.combs import CutLevel, intersection, part
 from morello_layouts.machines.resharding.exchange import End, Exchange, Values
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
+Cut: TypeAlias = Sequence[CutLevel]
 
 _EXACT = 1 << 62  # elements up to which NumPy's integers do not overflow
 _PRODUCT = 1 << 31  # numbers whose products do not
@@ -93,10 +94,10 @@ def _coordinates(end: End, devices: Array) -> tuple[Values, Array]:
     return {k: axis.of(position) for k, axis in end.axes.items()}, inside
 
 
-def below(levels: Sequence[Level], at: Values, end: Any) -> Any:
+def below(levels: Cut, at: Values, end: Any) -> Any:
     """Return how many indices below ``end`` a device holds: for ints, or arrays of devices.
 
-    >>> below((Level(6), Level(2, axis=0, size=3)), {0: np.arange(3)}, 15).tolist()
+    >>> below((CutLevel(6), CutLevel(2, axis=0, size=3)), {0: np.arange(3)}, 15).tolist()
     [6, 5, 4]
     """
     if not levels:
@@ -109,27 +110,26 @@ def below(levels: Sequence[Level], at: Values, end: Any) -> Any:
     return below(rest, at, np.clip(end - start, 0, level.block))
 
 
-def shared(a: Sequence[Level], b: Sequence[Level], at: tuple[Values, Values], extent: int) -> Any:
+def shared(a: Cut, b: Cut, at: tuple[Values, Values], extent: int) -> Any:
     """Return how many indices below ``extent`` devices hold by both of two cuts.
 
-    >>> rows, blocks = (Level(5, axis=0, size=3),), (Level(8, axis=1, size=2),)
+    >>> rows, blocks = (CutLevel(5, axis=0, size=3),), (CutLevel(8, axis=1, size=2),)
     >>> shared(rows, blocks, ({0: np.array([0, 1, 2])}, {1: np.array([0, 0, 0])}), 15).tolist()
     [5, 3, 0]
     """
     for one, other, here, there in ((a, b, at[0], at[1]), (b, a, at[1], at[0])):
-        if all(level.axis is not None for level in one):
+        if _is_interval(one):
             low, size = _interval(one, here, extent)
             return below(other, there, low + size) - below(other, there, low)
     divisor = gcd(a[0].block, b[0].block)
     steps = (a[-1].block + b[-1].block) // divisor
-    is_flat = all(level.axis is None for level in (a[0], b[0]))
-    is_flat &= all(level.axis is not None for level in (*a[1:], *b[1:]))
+    is_flat = a[0].axis is b[0].axis is None and _is_interval((*a[1:], *b[1:]))
     if is_flat and steps <= RESHARD_STEPS and b[0].block // divisor < _PRODUCT:
         return _by_periods(a, b, at, extent)
     return _one_by_one((a, b), at, extent)
 
 
-def _interval(levels: Sequence[Level], at: Values, extent: int) -> tuple[Any, Any]:
+def _interval(levels: Cut, at: Values, extent: int) -> tuple[Any, Any]:
     """Return the first index of parts that are intervals, and their sizes."""
     start, size = 0, extent
     for level in levels:
@@ -138,10 +138,8 @@ def _interval(levels: Sequence[Level], at: Values, extent: int) -> tuple[Any, An
     return np.minimum(start, extent), size
 
 
-def _by_periods(
-    a: Sequence[Level], b: Sequence[Level], at: tuple[Values, Values], extent: int
-) -> Any:
-    """Return the same for two intervals that repeat, by the theorem of remainders.
+def _by_periods(a: Cut, b: Cut, at: tuple[Values, Values], extent: int) -> Any:
+    """Return the same for two intervals that repeat, by the Chinese remainder theorem.
 
     Repetition k of one interval begins ``d`` before repetition j of the other if
     ``start + k*period + d = there + j*other``. The d that occur are equal modulo the greatest
@@ -165,9 +163,7 @@ def _by_periods(
     return found
 
 
-def _one_by_one(
-    cuts: tuple[Sequence[Level], Sequence[Level]], at: tuple[Values, Values], extent: int
-) -> Any:
+def _one_by_one(cuts: tuple[Cut, Cut], at: tuple[Values, Values], extent: int) -> Any:
     """Return the same by the intersection of each pair of parts."""
     axes = [(k, level) for k, cut in enumerate(cuts) for level in cut if level.axis is not None]
     sizes = tuple(level.size for _, level in axes)
@@ -263,7 +259,7 @@ def _one(name: str, forms: Sequence[AffineExpr]) -> str:
 
 
 @frozen(slots=False)
-class Formulas(Displayed):
+class TrafficFormulas(Displayed):
     """The formulas of an exchange; coordinates of receivers have a prime."""
 
     json_keys: ClassVar = ("sender", "receiver", "holds", "needs", "message")
@@ -349,11 +345,11 @@ class Formulas(Displayed):
         return f"before: {before}\nafter: {after}\nmessage: {what}"
 
 
-def _is_interval(cut: Sequence[Level]) -> bool:
+def _is_interval(cut: Cut) -> bool:
     return all(level.axis is not None for level in cut)
 
 
-def _below(levels: Sequence[Level], at: Mapping[int, Any], end: Any) -> Any:
+def _below(levels: Cut, at: Mapping[int, Any], end: Any) -> Any:
     """Return how many indices below ``end`` a device holds, as SymPy."""
     from sympy import Max, Min
 

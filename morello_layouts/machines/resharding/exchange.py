@@ -14,7 +14,7 @@ from morello_layouts.core.fields import frozen
 from morello_layouts.core.recipe import delinearize, known, linear_index
 from morello_layouts.machines.resharding.combs import (
     Comb,
-    Level,
+    CutLevel,
     Message,
     intersection,
     part,
@@ -26,7 +26,7 @@ Values: TypeAlias = dict[int, Any]
 """A coordinate along some axes, by their numbers: ints, or arrays of them."""
 
 
-class Axis(NamedTuple):
+class MeshAxis(NamedTuple):
     """An axis of devices."""
 
     name: str  #: as the mesh calls it.
@@ -56,8 +56,8 @@ class End:
 
     sharding: Sharding  #: as it was given.
     #: by number the axes that place a device; two sides of one mesh have the same.
-    axes: Mapping[int, Axis]
-    cuts: tuple[tuple[Level, ...], ...]  #: the levels of each dimension.
+    axes: Mapping[int, MeshAxis]
+    cuts: tuple[tuple[CutLevel, ...], ...]  #: the levels of each dimension.
 
     @cached_property
     def cut_axes(self) -> tuple[int, ...]:
@@ -224,7 +224,7 @@ class Exchange:
             yield merged, tuple(combs for _, combs in choice)
 
 
-def _axes(cut: Sequence[Level]) -> list[int]:
+def _axes(cut: Sequence[CutLevel]) -> list[int]:
     return [level.axis for level in cut if level.axis is not None]
 
 
@@ -247,7 +247,7 @@ def exchange(source: Sharding, target: Sharding, shape: Sequence[Int]) -> Exchan
     )
     if is_common:
         names = _common_names(source.mesh, target.mesh, steps)
-        axes = {k: Axis(names[b], ((a // b, b),)) for k, (a, b) in enumerate(steps) if a > b}
+        axes = {k: MeshAxis(names[b], ((a // b, b),)) for k, (a, b) in enumerate(steps) if a > b}
         cuts, cuts_after = (_levels(each, sizes, axes) for each in ends)
         if cuts is not None and cuts_after is not None:
             one, other = End(source, axes, cuts), End(target, axes, cuts_after)
@@ -292,12 +292,12 @@ def _names(mesh: Mesh, steps: Sequence[tuple[int, int]]) -> dict[int, tuple[str,
 
 
 def _levels(
-    sharding: Sharding, shape: Sequence[Int], axes: Mapping[int, Axis]
-) -> tuple[tuple[Level, ...], ...] | None:
+    sharding: Sharding, shape: Sequence[Int], axes: Mapping[int, MeshAxis]
+) -> tuple[tuple[CutLevel, ...], ...] | None:
     """Return the cuts along these axes; None if a rotated cut is along two of them."""
     strides, cuts = _digits(sharding.mesh), []
     for dim, n in enumerate(shape):
-        levels, extent = list[Level](), n
+        levels, extent = list[CutLevel](), n
         for digit in sharding.digits(dim, n):
             own = [strides[name] for name in digit.axes]
             inside = [
@@ -312,11 +312,11 @@ def _levels(
                     return None
             sizes = [axes[k].size for k in inside]
             levels += [
-                Level(digit.block * prod(sizes[j + 1 :]), k, axes[k].size, digit.first)
+                CutLevel(digit.block * prod(sizes[j + 1 :]), k, axes[k].size, digit.first)
                 for j, k in enumerate(inside)
             ]
             if not inside and not is_nonnegative(digit.block - extent):
-                levels.append(Level(digit.block))
+                levels.append(CutLevel(digit.block))
             extent = digit.block
         while levels and levels[-1].axis is None:  # pieces of a part stay on its device
             levels.pop()
@@ -329,7 +329,7 @@ def _own_end(sharding: Sharding, shape: Sequence[Int], first: int) -> End:
     digits = _digits(sharding.mesh)
     joined = [x.axes for cut in sharding.cuts for x in cut if x.first and len(x.axes) > 1]
     groups = [*joined, *((name,) for name in digits if not any(name in g for g in joined))]
-    own = [Axis(", ".join(group), tuple(digits[name] for name in group)) for group in groups]
+    own = [MeshAxis(", ".join(group), tuple(digits[name] for name in group)) for group in groups]
     axes = dict(enumerate((axis for axis in own if axis.size > 1), first))
     cuts = _levels(sharding, shape, axes)
     assert cuts is not None  # rotated cuts have axes of their own here

@@ -40,7 +40,7 @@ _LEAST_COMPILED, _LONG_RUN = 1 << 16, 32
 _KEPT = 256
 
 
-class Axis(NamedTuple):
+class MoveAxis(NamedTuple):
     """An axis of a move: its steps, and how far a step goes in the buffer and in the message."""
 
     steps: int
@@ -53,16 +53,16 @@ class Stretch(NamedTuple):
 
     offset: int
     position: int
-    axes: tuple[Axis, ...]
+    axes: tuple[MoveAxis, ...]
 
 
 @frozen
-class Move:
+class StridedCopy:
     """Elements that strides lead to, in the buffer and in the message."""
 
     offset: int  #: the first element's offset in the buffer.
     position: int  #: its position in the message.
-    axes: tuple[Axis, ...]  #: the largest step in the message first.
+    axes: tuple[MoveAxis, ...]  #: the largest step in the message first.
 
     @property
     def contiguous(self) -> bool:
@@ -73,7 +73,7 @@ class Move:
 Runs: TypeAlias = Sequence[Sequence[Run]]
 """The runs of a piece of a message along each dimension."""
 
-Portion: TypeAlias = "tuple[Move, ...] | NDArray[np.int64]"
+Portion: TypeAlias = "tuple[StridedCopy, ...] | NDArray[np.int64]"
 """Where a buffer has a piece of a message: moves, or else the offset of each element."""
 
 
@@ -116,7 +116,7 @@ class LocalBuffer:
             found.append(Run(start, run.block, period, run.count))
         return found
 
-    def moves(self, runs: Runs, order: Sequence[int]) -> list[Move] | None:
+    def moves(self, runs: Runs, order: Sequence[int]) -> list[StridedCopy] | None:
         """Return the moves between the buffer and a message.
 
         Returns:
@@ -137,7 +137,7 @@ class LocalBuffer:
                 self._known.clear()
             self._known[key] = self._moves(*key)
         found = self._known[key]
-        return found and [Move(x.offset + shift, x.position, x.axes) for x in found]
+        return found and [StridedCopy(x.offset + shift, x.position, x.axes) for x in found]
 
     @cached_property
     def _tops(self) -> list[tuple[int, int]]:
@@ -146,11 +146,11 @@ class LocalBuffer:
         return [(unit, stride) for unit, stride in ends]
 
     @cached_property
-    def _known(self) -> dict[Any, list[Move] | None]:
+    def _known(self) -> dict[Any, list[StridedCopy] | None]:
         """Moves of pieces that begin in the first blocks: those of others are the same, shifted."""
         return {}
 
-    def _moves(self, runs: Runs, order: Sequence[int]) -> list[Move] | None:
+    def _moves(self, runs: Runs, order: Sequence[int]) -> list[StridedCopy] | None:
         assert self.chains is not None
         steps, step = {}, 1
         for dim in reversed(order):
@@ -188,17 +188,17 @@ def _indices(run: Run) -> NDArray[np.int64]:
 
 
 def _scaled(stretch: Stretch, step: int) -> Stretch:
-    axes = (Axis(n, b, m * step) for n, b, m in stretch.axes)
+    axes = (MoveAxis(n, b, m * step) for n, b, m in stretch.axes)
     return Stretch(stretch.offset, stretch.position * step, tuple(axes))
 
 
-def _move(start: int, stretches: Sequence[Stretch]) -> Move:
+def _move(start: int, stretches: Sequence[Stretch]) -> StridedCopy:
     offset = start + sum(stretch.offset for stretch in stretches)
     position = sum(stretch.position for stretch in stretches)
     axes = sorted(
         (axis for stretch in stretches for axis in stretch.axes), key=lambda axis: -axis.message
     )
-    return Move(offset, position, tuple(map(Axis._make, fused_axes(axes))))
+    return StridedCopy(offset, position, tuple(map(MoveAxis._make, fused_axes(axes))))
 
 
 def _stretches(chain: Sequence[AxisDigit], runs: Iterable[Run]) -> Iterator[Stretch]:
@@ -213,7 +213,7 @@ def _stretches(chain: Sequence[AxisDigit], runs: Iterable[Run]) -> Iterator[Stre
         cycle = min(count, top // gcd(top, period)) if count > 1 else 1
         for k in range(cycle):
             steps = -(-(count - k) // cycle)
-            repeat = Axis(steps, period * cycle // top * stride, block * cycle)
+            repeat = MoveAxis(steps, period * cycle // top * stride, block * cycle)
             for offset, at, axes in _peeled(chain, run.start + period * k, block):
                 outer = (repeat,) if steps > 1 else ()
                 yield Stretch(offset, position + block * k + at, (*outer, *axes))
@@ -232,13 +232,13 @@ def _peeled(chain: Sequence[AxisDigit], start: int, count: int) -> Iterator[Stre
     """
     units, strides = [digit.unit for digit in chain], known([digit.stride for digit in chain])
     if not chain and count > 0:
-        yield Stretch(0, 0, (Axis(count, 0, 1),) if count > 1 else ())
+        yield Stretch(0, 0, (MoveAxis(count, 0, 1),) if count > 1 else ())
     for ranges in ranges_between(units, start, start + count) if chain else ():
         axes = list(zip(ranges, strides, units, strict=True))
         yield Stretch(
             sum(stride * first for (first, _), stride, _ in axes),
             sum(unit * first for (first, _), _, unit in axes) - start,
-            tuple(Axis(n, stride, unit) for (_, n), stride, unit in axes if n > 1),
+            tuple(MoveAxis(n, stride, unit) for (_, n), stride, unit in axes if n > 1),
         )
 
 
@@ -269,23 +269,23 @@ def copied_at_once(
     return True
 
 
-def common_axes(one: Sequence[Axis], other: Sequence[Axis]) -> list[Axis] | None:
+def common_axes(one: Sequence[MoveAxis], other: Sequence[MoveAxis]) -> list[MoveAxis] | None:
     """Return axes that step through two buffers as through one message; None if there are none.
 
-    >>> common_axes([Axis(6, 20, 4), Axis(4, 1, 1)], [Axis(2, 30, 12), Axis(12, 2, 1)])
-    [Axis(steps=2, buffer=60, message=30), Axis(steps=3, buffer=20, message=8), \
-Axis(steps=4, buffer=1, message=2)]
+    >>> one = [MoveAxis(6, 20, 4), MoveAxis(4, 1, 1)]
+    >>> [tuple(each) for each in common_axes(one, [MoveAxis(2, 30, 12), MoveAxis(12, 2, 1)])]
+    [(2, 60, 30), (3, 20, 8), (4, 1, 2)]
     """
     common = refined([axis.steps for axis in one], [axis.steps for axis in other])
     if common is None:
         return None
     return [
-        Axis(radix, one[k].buffer * unit, other[j].buffer * theirs)
+        MoveAxis(radix, one[k].buffer * unit, other[j].buffer * theirs)
         for radix, ((k, unit), (j, theirs)) in common[::-1]
     ]
 
 
-def _copy(move: Move, buffer: NDArray[Any], message: NDArray[Any], *, into: bool) -> None:
+def _copy(move: StridedCopy, buffer: NDArray[Any], message: NDArray[Any], *, into: bool) -> None:
     axes = move.axes
     counts = [axis.steps for axis in axes]
     run = axes[-1].steps if axes and axes[-1][1:] == (1, 1) else 1
@@ -306,13 +306,13 @@ def _copy(move: Move, buffer: NDArray[Any], message: NDArray[Any], *, into: bool
         other[...] = mine
 
 
-def _spanned(array: NDArray[Any], start: int, axes: Sequence[Axis], side: int) -> NDArray[Any]:
+def _spanned(array: NDArray[Any], start: int, axes: Sequence[MoveAxis], side: int) -> NDArray[Any]:
     end = start + sum((axis.steps - 1) * axis[side] for axis in axes) + 1
     return array[start:end]
 
 
 @lru_cache(maxsize=256)
-def _kernel(axes: tuple[Axis, ...], into: bool, itemsize: int) -> Callable[..., object] | None:
+def _kernel(axes: tuple[MoveAxis, ...], into: bool, itemsize: int) -> Callable[..., object] | None:
     """Return the kernel of a move; one serves all sizes. None if NumPy does it."""
     if compiler() is None:
         return None

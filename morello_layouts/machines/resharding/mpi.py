@@ -230,7 +230,7 @@ class _Rounds:
         self.receives = {x.sender: Pieces(x, plan.order, most) for x in plan.receives}
         self.count = max(map(len, (*self.sends.values(), *self.receives.values())), default=0)
         self.result: NDArray[Any] | None = None
-        self.sides: tuple[_Side, ...] = ()
+        self.sides: tuple[_RankBuffer, ...] = ()
 
     def begin(self, local: Any, out: Any) -> None:
         """Check and open both buffers; nothing moves yet."""
@@ -247,8 +247,8 @@ class _Rounds:
             raise LayoutError("out: expected a writable array that shares no memory with local")
         self.result = out
         self.sides = (
-            _Side(plan.source, plan.order, source, self.sends, size),
-            _Side(plan.target, plan.order, target, self.receives, size),
+            _RankBuffer(plan.source, plan.order, source, self.sends, size),
+            _RankBuffer(plan.target, plan.order, target, self.receives, size),
         )
 
     def end(self) -> None:
@@ -274,7 +274,7 @@ class _Rounds:
                 raise failure
 
 
-class _Side:
+class _RankBuffer:
     """One buffer of a rank: where the pieces of a round are in it, or in the scratch beside it.
 
     If all pieces of a round are contiguous in the buffer, MPI works on the buffer itself.
@@ -337,7 +337,7 @@ def _spare(size: int) -> NDArray[np.uint8]:
     return np.empty(size, np.uint8) if found is None else _SPARE.pop(found)
 
 
-def keep(sent: _Side, received: _Side) -> None:
+def keep(sent: _RankBuffer, received: _RankBuffer) -> None:
     """Move the piece that stays on the rank."""
     here, there = place_of(sent.kept), place_of(received.kept)
     if there is not None:

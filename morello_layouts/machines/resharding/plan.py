@@ -22,15 +22,15 @@ from morello_layouts.core.plain import Displayed
 from morello_layouts.core.recipe import known
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.machines.resharding.combs import Message
-from morello_layouts.machines.resharding.counts import Formulas, Traffic, traffic
+from morello_layouts.machines.resharding.counts import Traffic, TrafficFormulas, traffic
 from morello_layouts.machines.resharding.exchange import End, Exchange, exchange
-from morello_layouts.machines.resharding.steps import Kind, Step, jax_code, kind_of, steps_of
+from morello_layouts.machines.resharding.steps import Step, StepKind, jax_code, kind_of, steps_of
 from morello_layouts.notations.sharding import Sharding
 from morello_layouts.proof.verdict import ALL_SIZES, Proof
 
 
 @frozen
-class Totals(Displayed):
+class ExchangeTotals(Displayed):
     """What an exchange moves, in elements: ints, or SymPy expressions of symbolic sizes."""
 
     json_keys: ClassVar = ("held", "needed", "kept", "moved", "condition")
@@ -114,13 +114,13 @@ class Plan(Displayed):
         return self.element_type.bits if self.element_type else 8
 
     @cached_property
-    def _kind(self) -> Kind:
-        found = kind_of(self.exchange)
-        if isinstance(self.totals, Totals) and self.totals.moved == 0 and not self.totals.condition:
-            is_slice = self.totals.held != self.totals.kept
-            found = Kind("slice", found.axes) if is_slice else Kind("nothing")
+    def _kind(self) -> StepKind:
+        found, totals = kind_of(self.exchange), self.totals
+        if totals is not None and totals.moved == 0 and not totals.condition:
+            is_slice = totals.held != totals.kept
+            found = StepKind("slice", found.axes) if is_slice else StepKind("nothing")
         if found.name == "nothing" and not self._is_same_place:
-            return Kind("local relayout")
+            return StepKind("local relayout")
         return found
 
     @property
@@ -144,9 +144,9 @@ class Plan(Displayed):
         return are_equivalent(self.source, self.target).holds is True
 
     @cached_property
-    def formulas(self) -> Formulas:
+    def formulas(self) -> TrafficFormulas:
         """Who holds an element, who needs it, and what a message has, as formulas."""
-        return Formulas(self.exchange)
+        return TrafficFormulas(self.exchange)
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
@@ -166,13 +166,13 @@ class Plan(Displayed):
         return traffic(self.exchange)
 
     @cached_property
-    def totals(self) -> Totals | None:
+    def totals(self) -> ExchangeTotals | None:
         """What moves; None if it cannot be counted, and ``uncounted`` says why."""
         try:
             if not self.source.recipe.names:
                 found = self.traffic
                 held, needed, kept = (int(x.sum()) for x in (found.held, found.needed, found.kept))
-                return Totals(held, needed, kept, found.moved)
+                return ExchangeTotals(held, needed, kept, found.moved)
         except UnsupportedError:
             return None
         return _symbolic_totals(self)
@@ -430,7 +430,7 @@ def _minimal(plan: Plan) -> Proof:
                 reason = f"nothing shows that the parts {when} have all of dimension {dim}"
                 return Proof("minimal", None, reason, "")
     totals = plan.totals
-    if isinstance(totals, Totals) and isinstance(totals.moved, int):
+    if isinstance(totals, ExchangeTotals) and isinstance(totals.moved, int):
         size = prod(plan.source.recipe.shape)
         wanted = [end.sharding.replicas * size for end in plan.exchange.ends]
         if [totals.held, totals.needed] != wanted:
@@ -451,7 +451,7 @@ def _covers(end: End, dim: int, n: Int) -> bool:
     return True
 
 
-def _symbolic_totals(plan: Plan) -> Totals | None:
+def _symbolic_totals(plan: Plan) -> ExchangeTotals | None:
     """Return totals for sizes that all parts divide, where they are proportional to the sizes.
 
     They are counted at the smallest such sizes, and at twice these.
@@ -473,7 +473,9 @@ def _symbolic_totals(plan: Plan) -> Totals | None:
         return None
     size = size_to_sympy(prod(symbolic, start=1), plan.source.size_symbols)
     held, needed, kept = (_times(x * factor, size) for x in found[0])
-    return Totals(held, needed, kept, needed - kept, " and ".join(dict.fromkeys(conditions)))
+    return ExchangeTotals(
+        held, needed, kept, needed - kept, " and ".join(dict.fromkeys(conditions))
+    )
 
 
 def _times(factor: Fraction, size: Any) -> Any:

@@ -15,8 +15,8 @@ from morello_layouts.core.limits import RESHARD_ROWS, RESHARD_STATES
 from morello_layouts.core.plain import Displayed
 from morello_layouts.core.recipe import known
 from morello_layouts.errors import LayoutError, UnsupportedError
-from morello_layouts.machines.resharding.combs import Level
-from morello_layouts.machines.resharding.exchange import Axis, End, Exchange
+from morello_layouts.machines.resharding.combs import CutLevel
+from morello_layouts.machines.resharding.exchange import End, Exchange, MeshAxis
 
 KindName: TypeAlias = Literal[
     "nothing", "local relayout", "slice", "all-gather", "permute", "all-to-all", "general"
@@ -24,7 +24,7 @@ KindName: TypeAlias = Literal[
 """The kind of a plan."""
 
 
-class Kind(NamedTuple):
+class StepKind(NamedTuple):
     """The kind of an exchange."""
 
     name: KindName  #: what devices do.
@@ -33,10 +33,10 @@ class Kind(NamedTuple):
     axes: tuple[str, ...] = ()
 
 
-def kind_of(exchange: Exchange) -> Kind:
+def kind_of(exchange: Exchange) -> StepKind:
     """Return the kind of an exchange, by what decides the coordinate along each axis."""
     if not exchange.is_common:
-        return Kind("permute" if _same_parts(exchange) else "general")
+        return StepKind("permute" if _same_parts(exchange) else "general")
     before, after = (dict(_numbers(end, exchange.shape)) for end in exchange.ends)
     axes = exchange.source.axes
     moving = [k for k in axes if before.get(k) != after.get(k)]
@@ -44,7 +44,7 @@ def kind_of(exchange: Exchange) -> Kind:
     sliced = [k for k in moving if k not in before]
     name: KindName = "general"
     if not moving:
-        return Kind("nothing")
+        return StepKind("nothing")
     if len(sliced) == len(moving):
         name = "slice"
     elif len(gathered) == len(moving):
@@ -53,7 +53,7 @@ def kind_of(exchange: Exchange) -> Kind:
         name = "permute"
     elif not gathered and not sliced:
         name = "all-to-all"
-    return Kind(name, tuple(axes[k].name for k in moving))
+    return StepKind(name, tuple(axes[k].name for k in moving))
 
 
 def _numbers(end: End, shape: Sequence[Any]) -> Iterator[tuple[int, tuple[Any, ...]]]:
@@ -76,7 +76,7 @@ def _same_parts(exchange: Exchange) -> bool:
     return one.replicas == other.replicas and all(_parts(a) == _parts(b) for a, b in cuts)
 
 
-def _parts(cut: Sequence[Level]) -> list[tuple[Any, bool]]:
+def _parts(cut: Sequence[CutLevel]) -> list[tuple[Any, bool]]:
     """Return the blocks of a cut, levels of several axes that number one kind of block as one."""
     found: list[tuple[Any, bool]] = []
     for level in cut:
@@ -262,7 +262,7 @@ def _file(verdict: str, body: Sequence[str]) -> str:
 def _mesh_lines(name: str, end: End) -> Iterator[str]:
     ids, count = end.sharding.mesh.ids, known((end.sharding.mesh.count,))[0]
     devices = f"[[{', '.join(map(str, ids))}]]" if ids else f"[:{count}]"
-    axes = [*end.axes.values()] or [Axis("all", ((1, 1),))]
+    axes = [*end.axes.values()] or [MeshAxis("all", ((1, 1),))]
     sizes, names = (_tuple(x) for x in ([x.size for x in axes], [repr(x.name) for x in axes]))
     yield f"{name} = Mesh(np.array(jax.devices()){devices}.reshape({sizes}), {names})"
 

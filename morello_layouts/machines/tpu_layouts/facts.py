@@ -33,7 +33,7 @@ class TpuFacts:
 
 
 @frozen
-class _Tile:
+class _PackedTile:
     """A tile of a TPU: its rows, and the elements that are packed into a 32-bit word."""
 
     rows: int
@@ -69,29 +69,29 @@ def tpu_facts(x: XlaShape, names: Sequence[str]) -> TpuFacts | None:
     return TpuFacts(*where, default_on, default, _padding(x))
 
 
-def _tile_of(layout: XlaLayout, bits: int) -> _Tile | None:
+def _tile_of(layout: XlaLayout, bits: int) -> _PackedTile | None:
     """Return the tile if every lane of it holds whole 32-bit words, else None."""
     packed = WORD // bits if 0 < bits < WORD and WORD % bits == 0 else 1
     if (bits < WORD and packed == 1) or bits % min(bits, WORD) or not layout.tiles:
         return None
     first, *others = layout.tile_numbers
     within, across = [(packed, 1)], [(packed, 1, 1, 1)]
-    tile: _Tile | None = None
+    tile: _PackedTile | None = None
     if len(first) == 1 and first[0] % (LANES * packed) == 0:
         flat = [(LANES,), *within]
         if others == (flat if packed > 1 else []):
-            tile = _Tile(first[0] // LANES, packed, is_flat=True)
+            tile = _PackedTile(first[0] // LANES, packed, is_flat=True)
     elif len(first) == 2 and first[1] == LANES and first[0] != COMBINE:
         if others == (within if packed > 1 else []) and first[0] % packed == 0:
-            tile = _Tile(first[0], packed)
+            tile = _PackedTile(first[0], packed)
         elif packed > 1 and others == across:
-            tile = _Tile(first[0] * packed, packed, is_across=True)
+            tile = _PackedTile(first[0] * packed, packed, is_across=True)
     if tile is not None and tile.sublanes > SUBLANES and tile.sublanes % SUBLANES:
         return None
     return tile
 
 
-def _places(x: XlaShape, names: Sequence[str], tile: _Tile) -> tuple[str, str, str]:
+def _places(x: XlaShape, names: Sequence[str], tile: _PackedTile) -> tuple[str, str, str]:
     """Return the texts on lanes, sublanes and packing."""
     assert x.layout is not None
     order = [names[dim] for dim in x.layout.minor_to_major]
@@ -103,14 +103,14 @@ def _places(x: XlaShape, names: Sequence[str], tile: _Tile) -> tuple[str, str, s
     return _lanes(minor, tile), _sublanes(second, tile), _packing(x.bits, minor, second, tile)
 
 
-def _lanes(minor: str, tile: _Tile) -> str:
+def _lanes(minor: str, tile: _PackedTile) -> str:
     lie = f"the {LANES} lanes of a vector register"
     if not tile.is_flat:
         return f"{minor} lies along {lie}"
     return f"{LANES} neighbours along {minor} lie along {lie}"
 
 
-def _sublanes(second: str, tile: _Tile) -> str:
+def _sublanes(second: str, tile: _PackedTile) -> str:
     used = tile.sublanes
     if used > SUBLANES:
         where = f"the {SUBLANES} sublanes of {count(used // SUBLANES, 'register')}"
@@ -124,7 +124,7 @@ def _sublanes(second: str, tile: _Tile) -> str:
     return f"{count(tile.rows, 'row')} of {second} lie{'s' * (tile.rows == 1)} along {where}{each}"
 
 
-def _packing(bits: int, minor: str, second: str, tile: _Tile) -> str:
+def _packing(bits: int, minor: str, second: str, tile: _PackedTile) -> str:
     if bits > WORD:
         return f"an element takes {bits // WORD} words of 32 bits"
     if tile.packed == 1:

@@ -99,7 +99,7 @@ class MoveChain:
         return f"{self.path}: {self.advice}"
 
 
-class _Moves:
+class _MoveGraph:
     """The moves of a computation: what each reads and writes, and who reads it."""
 
     def __init__(self, computation: HloComputation, verdicts: VerdictCache) -> None:
@@ -202,7 +202,7 @@ def chains_of(
 def _chains(
     computation: HloComputation, verdicts: VerdictCache, near: Neighbours
 ) -> Iterator[MoveChain]:
-    moves = _Moves(computation, verdicts)
+    moves = _MoveGraph(computation, verdicts)
     for last in computation.instructions:
         if not moves.written.get(last.name) or last.name in moves.absorbed:
             continue
@@ -242,7 +242,7 @@ def _read(steps: Sequence[HloInstruction], at: Sequence[int]) -> OperandRead:
 
 
 def _chain(
-    moves: _Moves, steps: Sequence[HloInstruction], read: OperandRead, near: Neighbours
+    moves: _MoveGraph, steps: Sequence[HloInstruction], read: OperandRead, near: Neighbours
 ) -> MoveChain:
     """Return the chain of some moves that together read a value."""
     last = steps[-1]
@@ -276,7 +276,7 @@ def _keeps_bytes(read: OperandRead) -> bool:
 
 
 def _because(
-    moves: _Moves, verdict: str, source: str, last: HloInstruction, near: Neighbours
+    moves: _MoveGraph, verdict: str, source: str, last: HloInstruction, near: Neighbours
 ) -> str | None:
     """Return why what remains is needed."""
     if verdict == "free":

@@ -223,7 +223,7 @@ def compare_hlo(
     modules = [m if isinstance(m, HloModule) else read_hlo(m) for m in (before, after)]
     cache = WasteCache(is_tpu=any(platform_of(m) == "TPU" for m in modules))
     verdicts = VerdictCache()
-    one, other = (_Side(module, cache, verdicts) for module in modules)
+    one, other = (_ComparedProgram(module, cache, verdicts) for module in modules)
     return HloComparison(
         one.totals,
         other.totals,
@@ -237,7 +237,7 @@ def compare_hlo(
     )
 
 
-class _Side:
+class _ComparedProgram:
     """The parts of one program that are compared."""
 
     def __init__(self, module: HloModule, cache: WasteCache, verdicts: VerdictCache) -> None:

@@ -32,7 +32,7 @@ from morello_layouts.programs.diagnostics.memory_report import MemoryReport, mem
 from morello_layouts.programs.diagnostics.moves import (
     HloMove,
     MoveSum,
-    Place,
+    ProgramPlace,
     VerdictCache,
     effect_text,
     move_sums,
@@ -356,7 +356,7 @@ def _wasteful_details(found: WastefulArray) -> tuple[str, ...]:
     )
 
 
-def _places(places: Sequence[Place], count: int) -> str:
+def _places(places: Sequence[ProgramPlace], count: int) -> str:
     more = count - len(places)
     return f"at {'; '.join(each.text for each in places)}" + (
         f", and {more:,} more" if more else ""

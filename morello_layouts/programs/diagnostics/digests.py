@@ -67,7 +67,7 @@ def _rows(report: Diagnosis) -> list[list[Any]]:
     return [[*key, *numbers] for key, numbers in ordered[:FLEET_ROWS]]
 
 
-class Worker:
+class DumpReader:
     """A process that reads programs: a path a line in, a digest a line out; it may die over one.
 
     It is a program of its own, so that it imports nothing of the caller's.
@@ -120,8 +120,8 @@ def serve() -> None:
 
 def by_processes(paths: Sequence[str], jobs: int) -> Iterator[Digest]:
     """Yield the digests of programs, as processes finish them."""
-    idle: SimpleQueue[Worker] = SimpleQueue()
-    workers = [Worker() for _ in range(jobs)]
+    idle: SimpleQueue[DumpReader] = SimpleQueue()
+    workers = [DumpReader() for _ in range(jobs)]
     for worker in workers:
         idle.put(worker)
 

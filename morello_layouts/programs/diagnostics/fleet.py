@@ -85,7 +85,7 @@ def _in_folder(folder: Path) -> list[Path]:
 
 
 @dataclass(slots=True)
-class Sum:
+class KeyCost:
     """The cost of one key over the programs."""
 
     bytes: int = 0  #: the bytes.
@@ -93,11 +93,11 @@ class Sum:
     programs: int = 0  #: the programs that have it.
 
 
-class _Sums(dict[str, Sum]):
+class _Sums(dict[str, KeyCost]):
     """Sums by key; of too many keys those of the fewest bytes are dropped."""
 
     def add(self, key: str, size: int, times: int) -> None:
-        entry = self.setdefault(key, Sum())
+        entry = self.setdefault(key, KeyCost())
         entry.bytes += size
         entry.count += times
 

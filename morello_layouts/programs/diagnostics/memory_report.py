@@ -15,7 +15,7 @@ from morello_layouts.errors import LayoutError
 from morello_layouts.notations.xla import XlaShape
 from morello_layouts.programs.diagnostics.buffers import Bytes, WasteCache, space_name, sums
 from morello_layouts.programs.diagnostics.heap import Heap, heap_of, heap_svg, live_values
-from morello_layouts.programs.diagnostics.moves import Place, instruction_place
+from morello_layouts.programs.diagnostics.moves import ProgramPlace, instruction_place
 from morello_layouts.programs.hlo import HloModule, read_hlo
 from morello_layouts.programs.hlo.assignment import (
     Allocation,
@@ -91,7 +91,7 @@ class LiveValue:
 
     json_keys: ClassVar = ("*place", "kind", "shape", "*bytes")
 
-    place: Place  #: the instruction that defines it.
+    place: ProgramPlace  #: the instruction that defines it.
     kind: str  #: the kind of its allocation: parameters, outputs and constants live all the time.
     shape: str  #: its type, as text.
     bytes: Bytes  #: its data, and the bytes that it takes.
@@ -119,7 +119,7 @@ class MemoryReport(Report):
     name: str  #: the program's name.
     spaces: tuple[SpaceMemory, ...]  #: the memory that it reserves in each memory space.
     #: the instruction at which most bytes of HBM are live; None without the program.
-    peak_place: Place | None
+    peak_place: ProgramPlace | None
     alive: tuple[LiveValue, ...]  #: the values that take HBM then, the largest first.
     shown: int | None = field(default=10)  #: how many of them a table lists.
     warnings: tuple[str, ...] = ()  #: problems that a reader should know of.
@@ -331,7 +331,7 @@ def memory_of(
             problems.append(f"values that the program does not define: {unknown:,}")
     spaces = _spaces(assignment, schedule)
     hbm = next((each for each in spaces if each.space == 0), None)
-    place: Place | None = None
+    place: ProgramPlace | None = None
     alive: tuple[LiveValue, ...] = ()
     if schedule is not None and schedule.order and hbm is not None and hbm.heap is not None:
         place, alive = _alive(module, assignment, schedule, hbm.heap.peak_at)
@@ -361,12 +361,12 @@ def _spaces(assignment: BufferAssignment, schedule: Schedule | None) -> tuple[Sp
 
 def _alive(
     module: HloModule, assignment: BufferAssignment, schedule: Schedule, at: int
-) -> tuple[Place, tuple[LiveValue, ...]]:
+) -> tuple[ProgramPlace, tuple[LiveValue, ...]]:
     """Return where the peak of HBM is, and the values that take HBM then."""
     cache = WasteCache(is_tpu=platform_of(module) == "TPU")
     instructions = {i.name: (i, c.name) for c in module.computations for i in c.instructions}
 
-    def place(name: str, shown: str) -> Place:
+    def place(name: str, shown: str) -> ProgramPlace:
         return instruction_place(*instructions[name], shown)
 
     found: list[LiveValue] = []

@@ -45,10 +45,10 @@ _NUMBER: Final = re.compile(r"[0-9]+", re.ASCII)
 
 
 @frozen
-class Place:
+class ProgramPlace:
     """The place where an array is defined.
 
-    >>> Place("fusion.3{1}", "fusion", "main", 7, None, "model.py:90").text
+    >>> ProgramPlace("fusion.3{1}", "fusion", "main", 7, None, "model.py:90").text
     'main/fusion.3{1} (model.py:90)'
     """
 
@@ -67,13 +67,15 @@ class Place:
         return name if self.source is None else f"{name} ({self.source})"
 
 
-def instruction_place(i: HloInstruction, computation: str, name: str = "") -> Place:
+def instruction_place(i: HloInstruction, computation: str, name: str = "") -> ProgramPlace:
     """Return the place of an instruction, by default by its own name."""
     origin = origin_of(i)
-    return Place(name or i.name, i.opcode, computation, i.line, origin.op_name, origin.source)
+    return ProgramPlace(
+        name or i.name, i.opcode, computation, i.line, origin.op_name, origin.source
+    )
 
 
-def place_of(defined: Buffer | HloMove) -> Place:
+def place_of(defined: Buffer | HloMove) -> ProgramPlace:
     """Return the place of a buffer or a move."""
     return instruction_place(defined.instruction, defined.computation, defined.name)
 
@@ -313,7 +315,7 @@ class HloMove:
         return self.verdict.moved_bytes if self.is_fused else 0
 
     @property
-    def place(self) -> Place:
+    def place(self) -> ProgramPlace:
         """The place in the program."""
         return place_of(self)
 

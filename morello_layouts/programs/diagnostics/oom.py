@@ -19,8 +19,8 @@ from morello_layouts.machines.tpu_layouts.layouts import Generation, generation_
 from morello_layouts.notations import parse
 from morello_layouts.notations.xla import XlaBuffer, XlaShape, XlaTuple, XlaValue
 from morello_layouts.programs.diagnostics.oom_messages import (
-    Block,
     OomMessage,
+    WrittenAllocation,
     blocks_of,
     bytes_of_text,
     header_of,
@@ -339,7 +339,7 @@ def read_oom(source: str | os.PathLike[str], generation: str | None = None) -> O
     return OomReport(space, used, capacity, chosen, allocations, messages)
 
 
-def _named_blocks(messages: Iterable[OomMessage]) -> Iterator[Block]:
+def _named_blocks(messages: Iterable[OomMessage]) -> Iterator[WrittenAllocation]:
     """Yield the allocations that messages name, with their types."""
     for number, each in enumerate(messages, 1):
         if each.shape is not None and "[" in each.shape[1:] and each.needed is not None:
@@ -348,7 +348,9 @@ def _named_blocks(messages: Iterable[OomMessage]) -> Iterator[Block]:
             label = each.name or ""
             if _INSTRUCTION.fullmatch(label):
                 values["label"] = f"%{label} = "
-            yield Block(number, each.line, values, in_hbm=each.memory_space in (None, "hbm"))
+            yield WrittenAllocation(
+                number, each.line, values, in_hbm=each.memory_space in (None, "hbm")
+            )
 
 
 def _text_of(source: str | os.PathLike[str]) -> str:
@@ -358,7 +360,7 @@ def _text_of(source: str | os.PathLike[str]) -> str:
         return file.read().decode("utf-8-sig", "replace")
 
 
-def _allocations(blocks: Sequence[Block], generation: str) -> Iterator[OomAllocation]:
+def _allocations(blocks: Sequence[WrittenAllocation], generation: str) -> Iterator[OomAllocation]:
     every = [(block, _allocation(block, generation)) for block in blocks]
     size = sum(found.reserved_bytes or found.reported_bytes or 0 for _, found in every)
     same = Counter(found.wastes[0].shape for _, found in every if found.wastes)
@@ -375,7 +377,7 @@ def _allocations(blocks: Sequence[Block], generation: str) -> Iterator[OomAlloca
             yield found
 
 
-def _allocation(block: Block, generation: str) -> OomAllocation:
+def _allocation(block: WrittenAllocation, generation: str) -> OomAllocation:
     values = block.values
     label = _LABELLED.match(values.get("label", ""))
     source = metadata_of(f"{{{values.get('operator', '')}}}", None).source

@@ -41,7 +41,7 @@ _COLOUR: Final = re.compile(r"(?:\x1b|\\x1b|\\u001b)\[[0-9;]{0,30}[A-Za-z]")
 
 
 @dataclass(slots=True)
-class Block:
+class WrittenAllocation:
     """An allocation as it is written: its number, and its values by the names in ``_KEYS``."""
 
     number: int
@@ -75,9 +75,9 @@ def header_of(text: str) -> tuple[str | None, str | None, str | None]:
     return (None, None, None) if match is None else (match[1], match[2], match[3])
 
 
-def blocks_of(text: str) -> Iterator[Block]:
+def blocks_of(text: str) -> Iterator[WrittenAllocation]:
     r"""Return the allocations of a report, in the order of the text."""
-    block: Block | None = None
+    block: WrittenAllocation | None = None
     number = 0
     for at, line in enumerate(_lines(text), 1):
         match = _LINE.search(line)
@@ -96,7 +96,7 @@ def blocks_of(text: str) -> Iterator[Block]:
             if block is not None:
                 yield block
             number = int(match[1]) if match[1] else number + 1
-            block = Block(number, at)
+            block = WrittenAllocation(number, at)
         if block is not None and name not in block.values:
             block.values[name] = value
     if block is not None:
@@ -114,7 +114,7 @@ def _lines(text: str) -> Iterator[str]:
             yield line
 
 
-def _continue(block: Block, line: str) -> None:
+def _continue(block: WrittenAllocation, line: str) -> None:
     """Append a line to a type that is broken over several lines."""
     shape = block.values.get("shape", "")
     if block.values and next(reversed(block.values)) == "shape":

@@ -12,7 +12,7 @@ from morello_layouts.notations.sharding.reader import WrittenSharding, sharding_
 from morello_layouts.notations.xla import XlaTuple
 from morello_layouts.programs.diagnostics.buffers import WasteCache
 from morello_layouts.programs.diagnostics.forces import Neighbours
-from morello_layouts.programs.diagnostics.moves import HloMove, Place, instruction_place
+from morello_layouts.programs.diagnostics.moves import HloMove, ProgramPlace, instruction_place
 from morello_layouts.programs.hlo import HloInstruction, HloModule
 from morello_layouts.programs.hlo.module import number_of
 
@@ -59,7 +59,7 @@ class HloCollective:
         "copy_before",
     )
 
-    place: Place  #: its place in the program.
+    place: ProgramPlace  #: its place in the program.
     opcode: str  #: such as ``all-gather``.
     groups: str  #: the groups of devices, as the dump writes them.
     devices: int | None  #: the devices of a group; None if the text does not say.
@@ -83,7 +83,7 @@ class ShardedParameter:
 
     json_keys: ClassVar = ("*place", "shape", "held_bytes", "sharding")
 
-    place: Place  #: its place in the program.
+    place: ProgramPlace  #: its place in the program.
     shape: str  #: the part that one device holds, as text.
     held_bytes: int  #: the bytes of this part.
     sharding: WrittenSharding  #: how the whole array lies on the devices.

@@ -20,7 +20,7 @@ from morello_layouts.programs.diagnostics.buffers import (
     without_memory_space,
 )
 from morello_layouts.programs.diagnostics.forces import Force, Neighbours
-from morello_layouts.programs.diagnostics.moves import Place, place_of
+from morello_layouts.programs.diagnostics.moves import ProgramPlace, place_of
 from morello_layouts.programs.hlo import HloInstruction, HloModule
 from morello_layouts.programs.report import factor_cell
 
@@ -151,7 +151,8 @@ class WastefulArray:
     waste: Waste  #: its bytes, and the reasons for them; without a memory space.
     spaces: tuple[tuple[int, int], ...]  #: the memory spaces that hold it, and how often.
     alternative: Alternative  #: a layout that takes fewer bytes.
-    places: tuple[Place, ...]  #: the first places where it is defined, in the order of the dump.
+    #: the first places where it is defined, in the order of the dump.
+    places: tuple[ProgramPlace, ...]
     count: int  #: the number of all places.
     stored: int = 0  #: how many of these are parameters or outputs of the program.
     #: the instruction that the layout of the largest value inside follows from, or None.

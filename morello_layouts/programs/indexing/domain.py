@@ -11,7 +11,7 @@ from morello_layouts.core.limits import INDEXING_ROUNDS
 from morello_layouts.programs.indexing.expressions import (
     Expr,
     Forms,
-    Op,
+    Operation,
     cost_of,
     text_of,
     weight_of,
@@ -32,7 +32,7 @@ class EmptyDomainError(Exception):
     """No point satisfies the constraints. It does not leave this package."""
 
 
-class Domain:
+class IndexDomain:
     """Bounds of variables, and constraints, while they are made tighter."""
 
     def __init__(
@@ -268,9 +268,9 @@ def hidden(x: Expr, constraints: Iterable[Constraint], forms: Forms) -> Expr:
 def _replaced(x: Expr, part: Expr, name: str) -> Expr:
     if x == part:
         return name
-    if not isinstance(x, Op):
+    if not isinstance(x, Operation):
         return x
-    return Op(x.kind, tuple(_replaced(each, part, name) for each in x.parts))
+    return Operation(x.kind, tuple(_replaced(each, part, name) for each in x.parts))
 
 
 def always(constraint: tuple[Expr, int, int], bounds: Mapping[str, tuple[int, int]]) -> bool:

@@ -20,11 +20,11 @@ from morello_layouts.core.limits import EXPR_NESTING, INDEXING_TEXT
 from morello_layouts.errors import ParseError, UnsupportedError
 from morello_layouts.notations.grammar import INT, Source, Syntax, Terminal, integer
 
-Expr: TypeAlias = "int | str | Op"
+Expr: TypeAlias = "int | str | Operation"
 
 
 @frozen
-class Op:
+class Operation:
     """An operation: ``+`` of two parts or more, and ``* floordiv ceildiv mod min max`` of two.
 
     Raises:
@@ -37,7 +37,9 @@ class Op:
     depth: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        depth = 1 + max((part.depth for part in self.parts if isinstance(part, Op)), default=0)
+        depth = 1 + max(
+            (part.depth for part in self.parts if isinstance(part, Operation)), default=0
+        )
         object.__setattr__(self, "depth", depth)
         if depth > EXPR_NESTING:
             raise UnsupportedError(
@@ -56,7 +58,7 @@ def names_of(x: Expr) -> Iterator[str]:
     """Yield the variables of an expression, each as often as it occurs."""
     if isinstance(x, str):
         yield x
-    elif isinstance(x, Op):
+    elif isinstance(x, Operation):
         for part in x.parts:
             yield from names_of(part)
 
@@ -79,17 +81,17 @@ def add(*parts: Expr) -> Expr:
             factors[core] = factors.get(core, 0) + factor
     terms = [times(core, factor) for core, factor in factors.items() if factor]
     terms += [const] if const or not terms else []
-    return terms[0] if len(terms) == 1 else Op("+", tuple(terms))
+    return terms[0] if len(terms) == 1 else Operation("+", tuple(terms))
 
 
 def summands(x: Expr) -> tuple[Expr, ...]:
     """Return the parts of a sum; of another expression itself."""
-    return x.parts if isinstance(x, Op) and x.kind == "+" else (x,)
+    return x.parts if isinstance(x, Operation) and x.kind == "+" else (x,)
 
 
 def factored(x: Expr) -> tuple[Expr, int]:
     """Return an expression as another one and a number by which it is multiplied."""
-    if isinstance(x, Op) and x.kind == "*" and isinstance(x.parts[1], int):
+    if isinstance(x, Operation) and x.kind == "*" and isinstance(x.parts[1], int):
         return x.parts[0], x.parts[1]
     return x, 1
 
@@ -109,7 +111,7 @@ def times(x: Expr, y: Expr) -> Expr:
         y *= factor
         if y in (0, 1):
             return x if y else 0
-    return Op("*", (x, y))
+    return Operation("*", (x, y))
 
 
 def floordiv(x: Expr, y: int) -> Expr:
@@ -117,14 +119,14 @@ def floordiv(x: Expr, y: int) -> Expr:
     core, factor = factored(x)
     if isinstance(x, int) or y == 1:
         return x // y if isinstance(x, int) else x
-    return Op("floordiv", (x, y)) if factor % y else times(core, factor // y)
+    return Operation("floordiv", (x, y)) if factor % y else times(core, factor // y)
 
 
 def ceildiv(x: Expr, y: int) -> Expr:
     """Return ``x ceildiv y``, rounded up; y is not 0."""
     if isinstance(x, int) or y == 1:
         return -(-x // y) if isinstance(x, int) else x
-    return Op("ceildiv", (x, y))
+    return Operation("ceildiv", (x, y))
 
 
 def mod(x: Expr, y: int) -> Expr:
@@ -135,13 +137,13 @@ def mod(x: Expr, y: int) -> Expr:
     """
     if isinstance(x, int):
         return x % y
-    return Op("mod", (x, y)) if factored(x)[1] % y else 0
+    return Operation("mod", (x, y)) if factored(x)[1] % y else 0
 
 
 def extremum(kind: str, x: Expr, y: Expr) -> Expr:
     if isinstance(x, int) and isinstance(y, int):
         return min(x, y) if kind == "min" else max(x, y)
-    return Op(kind, (x, y))
+    return Operation(kind, (x, y))
 
 
 BUILDERS: Final[Mapping[str, Callable[..., Expr]]] = {
@@ -200,7 +202,7 @@ def cost_of(x: Expr) -> int:
     >>> cost_of(add(times(floordiv("d0", 8), 24), "d0"))
     4
     """
-    if not isinstance(x, Op):
+    if not isinstance(x, Operation):
         return 0
     each = 0 if x.kind == "*" and x.parts[1] == -1 else _COSTS.get(x.kind, 2)
     return sum(map(cost_of, x.parts)) + each * (len(x.parts) - 1)
@@ -212,7 +214,7 @@ def weight_of(x: Expr) -> int:
     >>> weight_of(floordiv(add("d0", 8), 8)), weight_of(add(floordiv("d0", 8), 1))
     (16, 9)
     """
-    if isinstance(x, Op):
+    if isinstance(x, Operation):
         return sum(map(weight_of, x.parts))
     return abs(x) if isinstance(x, int) else 0
 
@@ -223,10 +225,10 @@ def text_of(x: Expr, names: Mapping[str, str] | None = None) -> str:
     >>> text_of(add(times(floordiv("d0", 2), -1), times(mod("s0", 3), -4), 9), {"d0": "row"})
     '-(row floordiv 2) - (s0 mod 3) * 4 + 9'
     """
-    return _Printer(names or {}).text(x)
+    return _AsXla(names or {}).text(x)
 
 
-class _Printer:
+class _AsXla:
     def __init__(self, names: Mapping[str, str]) -> None:
         self.names = names
 
@@ -245,7 +247,7 @@ class _Printer:
         return f"{self.operand(left)} {x.kind} {self.operand(right)}"
 
     def operand(self, x: Expr) -> str:
-        is_bare = not isinstance(x, Op) or x.kind in ("min", "max")
+        is_bare = not isinstance(x, Operation) or x.kind in ("min", "max")
         return self.text(x) if is_bare else f"({self.text(x)})"
 
     def summand(self, x: Expr) -> str:
@@ -253,7 +255,7 @@ class _Printer:
             return f" - {-x}" if x < 0 else f" + {x}"
         core, factor = factored(x)
         if factor == -1:
-            is_sum = isinstance(core, Op) and core.kind == "+"
+            is_sum = isinstance(core, Operation) and core.kind == "+"
             return f" - {self.operand(core) if is_sum else self.text(core)}"
         if factor < 0:
             return f" - {self.operand(core)} * {-factor}"
@@ -306,7 +308,7 @@ class Forms:
             return ((left * -sign) // abs(number)) * -1
         return (left * sign) // abs(number)
 
-    def _hide(self, x: Op, left: Interval, right: Interval) -> AffineExpr:
+    def _hide(self, x: Operation, left: Interval, right: Interval) -> AffineExpr:
         """Return a new variable for an operation that forms do not have."""
         whole = substitute(x, self.hidden)
         for name, known in self.hidden.items():
@@ -376,16 +378,16 @@ def parse_expression(text: str, names: Mapping[str, str]) -> Expr:
     """Read an expression over variables, whose inner names are given.
 
     >>> parse_expression("2 * row", {"row": "d0"})
-    Op(kind='*', parts=('d0', 2))
+    Operation(kind='*', parts=('d0', 2))
     """
-    reader = Reader(text)
+    reader = ExpressionParser(text)
     reader.inner = dict(names)
     found = reader.expression()
     reader.source.end()
     return found
 
 
-class Reader:
+class ExpressionParser:
     """Expressions of a text, whose operators keep their order: products of variables, too."""
 
     def __init__(self, text: str) -> None:

@@ -37,7 +37,7 @@ _LABELS: Final = re.compile(r"([0-9a-z?]+)_([0-9a-z?]+)->([0-9a-z?]+)", re.ASCII
 
 
 @frozen(slots=False)
-class Call:
+class OpCall:
     """An instruction whose reads are asked, and which of its results."""
 
     instruction: HloInstruction
@@ -143,36 +143,36 @@ class Call:
         return self.map(())
 
 
-def _nothing(call: Call) -> Maps:
+def _nothing(call: OpCall) -> Maps:
     """Return the maps of an instruction that reads no array."""
     return [[] for _ in range(call.count)]
 
 
-def _elementwise(call: Call) -> Maps:
+def _elementwise(call: OpCall) -> Maps:
     """Return identities; a scalar beside arrays is read by every element."""
     ranks = (len(call.operand(k).shape) for k in range(call.count))
     return [[call.map(call.dims if rank else ())] for rank in ranks]
 
 
-def _first(call: Call) -> Maps:
+def _first(call: OpCall) -> Maps:
     """Return the identity for the first operand alone, whatever its type is as a whole."""
     return [[call.map(call.dims)], *([] for _ in range(call.count - 1))]
 
 
-def _tuple(call: Call) -> Maps:
+def _tuple(call: OpCall) -> Maps:
     return [[call.map(call.dims)] if k == call.output else [] for k in range(call.count)]
 
 
-def _broadcast(call: Call) -> Maps:
+def _broadcast(call: OpCall) -> Maps:
     return [[call.map([f"d{k}" for k in call.numbers("dimensions")])]]
 
 
-def _transpose(call: Call) -> Maps:
+def _transpose(call: OpCall) -> Maps:
     order = call.numbers("dimensions")
     return [[call.map([f"d{order.index(k)}" for k in range(call.rank)])]]
 
 
-def _reshape(call: Call) -> Maps:
+def _reshape(call: OpCall) -> Maps:
     return [[call.map(reshaped(call.operand(0).shape, call.sizes))]]
 
 
@@ -219,7 +219,7 @@ def digits_of(linear: Expr, sizes: Sequence[int]) -> list[Expr]:
     return found
 
 
-def _bitcast(call: Call) -> Maps:
+def _bitcast(call: OpCall) -> Maps:
     """Return the map that keeps bytes: from the result's offset back to the operand's index."""
     before, after = call.operand(0), call.array
     if before.bits != after.bits or prod(before.shape) != prod(after.shape):
@@ -255,7 +255,7 @@ def from_offset(x: XlaShape) -> IndexingMap:
     return IndexingMap.of([Variable(0, size - 1, "p")], (), (), results, constraints)
 
 
-def _bitcast_convert(call: Call) -> Maps:
+def _bitcast_convert(call: OpCall) -> Maps:
     """Return the identity; elements of another width split into, or join, a last dimension."""
     rank = len(call.operand(0).shape)
     if rank > call.rank:
@@ -263,14 +263,14 @@ def _bitcast_convert(call: Call) -> Maps:
     return [[call.map(call.dims[:rank])]]
 
 
-def _reverse(call: Call) -> Maps:
+def _reverse(call: OpCall) -> Maps:
     dims = call.dims
     for k in call.numbers("dimensions"):
         dims[k] = add(times(dims[k], -1), call.sizes[k] - 1)
     return [[call.map(dims)]]
 
 
-def _slice(call: Call) -> Maps:
+def _slice(call: OpCall) -> Maps:
     given = _SLICE.findall(call.attributes.get("slice", ""))
     dims = [
         add(times(d, int(step or 1)), int(start))
@@ -279,7 +279,7 @@ def _slice(call: Call) -> Maps:
     return [[call.map(dims)]]
 
 
-def _pad(call: Call) -> Maps:
+def _pad(call: OpCall) -> Maps:
     given = _PADDING.findall(call.attributes.get("padding", ""))
     ends = [(int(low), int(high), int(inside or 0)) for low, high, inside in given]
     return [[padded(call.sizes, ends)], [call.scalar()]]
@@ -302,7 +302,7 @@ def padded(sizes: Sequence[int], ends: Sequence[tuple[int, int, int]]) -> Indexi
     return IndexingMap.of(dims, (), (), results, constraints)
 
 
-def _concatenate(call: Call) -> Maps:
+def _concatenate(call: OpCall) -> Maps:
     (axis,) = call.numbers("dimensions")
     sizes = [call.operand(k).shape[axis] for k in range(call.count)]
     found: Maps = []
@@ -313,7 +313,7 @@ def _concatenate(call: Call) -> Maps:
     return found
 
 
-def _reduce(call: Call) -> Maps:
+def _reduce(call: OpCall) -> Maps:
     gone = call.numbers("dimensions")
     sizes = call.operand(0).shape
     left = iter(call.dims)
@@ -325,14 +325,14 @@ def _reduce(call: Call) -> Maps:
     return [[found] if k < half else [call.scalar()] for k in range(call.count)]
 
 
-def _sort(call: Call) -> Maps:
+def _sort(call: OpCall) -> Maps:
     """Return maps that read all along the sorted dimension, of each operand."""
     axis = call.number("dimensions")
     dims: list[Expr] = ["s0" if k == axis else d for k, d in enumerate(call.dims)]
     return [[call.map(dims, [call.sizes[axis]])] for _ in range(call.count)]
 
 
-def _dot(call: Call) -> Maps:
+def _dot(call: OpCall) -> Maps:
     found: Maps = []
     free = len(call.numbers("lhs_batch_dims"))
     for k, side in enumerate(("lhs", "rhs")):
@@ -370,7 +370,7 @@ def _windowed(
     return index, conditions
 
 
-def _reduce_window(call: Call) -> Maps:
+def _reduce_window(call: OpCall) -> Maps:
     window = call.window()
     index, conditions = _windowed(call.operand(0).shape, call.dims, window)
     found = call.map(index, [one["size"][0] for one in window], conditions)
@@ -379,7 +379,7 @@ def _reduce_window(call: Call) -> Maps:
     return [[simple] if k < half else [call.scalar()] for k in range(call.count)]
 
 
-def _convolution(call: Call) -> Maps:
+def _convolution(call: OpCall) -> Maps:
     labels = _LABELS.match(call.attributes.get("dim_labels", ""))
     if labels is None:
         call.refuse("it has no dim_labels")
@@ -415,7 +415,7 @@ def _placed(labels: str, values: Mapping[str, Expr]) -> list[Expr]:
     return [values[label] for label in labels]
 
 
-def _dynamic_slice(call: Call) -> Maps:
+def _dynamic_slice(call: OpCall) -> Maps:
     sizes = call.operand(0).shape
     rooms = [n - m for n, m in zip(sizes, call.sizes, strict=True)]
     starts, runtimes = _starts(call, 1, rooms)
@@ -424,7 +424,7 @@ def _dynamic_slice(call: Call) -> Maps:
     return [[call.map(dims, runtimes=runtimes)], *scalars]
 
 
-def _dynamic_update_slice(call: Call) -> Maps:
+def _dynamic_update_slice(call: OpCall) -> Maps:
     """Return the identity for the array, which is read where it is not updated, and the update's.
 
     XLA's own map of the update lets an element lie outside of it; here a constraint says it.
@@ -439,7 +439,7 @@ def _dynamic_update_slice(call: Call) -> Maps:
     return [[call.map(call.dims)], [update], *scalars]
 
 
-def _starts(call: Call, first: int, rooms: Sequence[int]) -> tuple[list[Expr], list[Variable]]:
+def _starts(call: OpCall, first: int, rooms: Sequence[int]) -> tuple[list[Expr], list[Variable]]:
     """Return where a slice starts along each dimension: a number if known, else a new variable."""
     if call.count == first + 1 and len(rooms) != 1:
         call.refuse("its start indices are one array, the form of old programs")
@@ -461,7 +461,7 @@ def _starts(call: Call, first: int, rooms: Sequence[int]) -> tuple[list[Expr], l
     return starts, runtimes
 
 
-def _gather(call: Call) -> Maps:
+def _gather(call: OpCall) -> Maps:
     """Return the maps of a gather, of any form, not only the simplified one of XLA's analysis."""
     sizes, slices = call.operand(0).shape, call.numbers("slice_sizes")
     offsets, starts = call.numbers("offset_dims"), call.numbers("start_index_map")
@@ -490,7 +490,7 @@ def _gather(call: Call) -> Maps:
     return [[call.map(index, runtimes=runtimes)], [indices]]
 
 
-def _all_gather(call: Call) -> Maps:
+def _all_gather(call: OpCall) -> Maps:
     """Return the index in the part of one device; the quotient says which device it is."""
     axis = call.number("dimensions")
     dims = call.dims
@@ -508,7 +508,7 @@ ELEMENTWISE: Final = (
     " all-reduce all-reduce-start all-reduce-done collective-permute domain"
 )
 
-OPERATIONS: Final[Mapping[str, Callable[[Call], Maps]]] = {
+OPERATIONS: Final[Mapping[str, Callable[[OpCall], Maps]]] = {
     **dict.fromkeys(ELEMENTWISE.split(), _elementwise),
     **dict.fromkeys(
         ("constant", "iota", "parameter", "partition-id", "replica-id", "after-all", "rng"),

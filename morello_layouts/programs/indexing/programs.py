@@ -15,7 +15,7 @@ from morello_layouts.notations.xla import XlaShape
 from morello_layouts.notations.xla.shape import XlaTuple
 from morello_layouts.programs.hlo import HloComputation, HloInstruction
 from morello_layouts.programs.indexing.expressions import times
-from morello_layouts.programs.indexing.operations import OPERATIONS, Call, from_offset, offset_of
+from morello_layouts.programs.indexing.operations import OPERATIONS, OpCall, from_offset, offset_of
 from morello_layouts.programs.indexing.symbols import fewer_symbols
 from morello_layouts.programs.indexing.values import IndexingMap
 
@@ -124,7 +124,7 @@ def instruction_indexing(instruction: HloInstruction, output: int = 0) -> Instru
             f"{instruction.name} has {count} result{'' if count == 1 else 's'}",
             "number the results from 0",
         )
-    call = Call(instruction, output)
+    call = OpCall(instruction, output)
     found, unknown = _Tracer().of(call)
     reads, failed = [], []
     for k, operand in enumerate(instruction.operand_names):
@@ -134,7 +134,7 @@ def instruction_indexing(instruction: HloInstruction, output: int = 0) -> Instru
     return InstructionIndexing(instruction.name, output, call.array, tuple(reads), tuple(failed))
 
 
-def _type_of(call: Call, k: int) -> XlaShape | None:
+def _type_of(call: OpCall, k: int) -> XlaShape | None:
     try:
         return call.operand(k)
     except UnsupportedError:
@@ -152,7 +152,7 @@ class _Tracer:
     def __init__(self) -> None:
         self.work = self.depth = 0
 
-    def of(self, call: Call) -> tuple[_Found, _Unknown]:
+    def of(self, call: OpCall) -> tuple[_Found, _Unknown]:
         instruction = call.instruction
         opcode = instruction.opcode
         if opcode in _CALLS:
@@ -170,13 +170,13 @@ class _Tracer:
             call.refuse("its attributes do not fit the types of operands and result")
         return {k: one for k, one in enumerate(maps) if one}, {}
 
-    def body(self, call: Call) -> HloComputation:
+    def body(self, call: OpCall) -> HloComputation:
         called = call.instruction.called_computations
         if not called or isinstance(called[0], str) or not called[0].instructions:
             call.refuse("the computation that it calls is not in the text")
         return called[0]
 
-    def through(self, call: Call, body: HloComputation) -> tuple[_Found, _Unknown]:
+    def through(self, call: OpCall, body: HloComputation) -> tuple[_Found, _Unknown]:
         """Return what a computation's root reads of its parameters."""
         root = _key_of(body.root, call.output)
         identity = call.map(call.dims)
@@ -214,7 +214,7 @@ class _Tracer:
         """Yield the operands of an instruction, each with a map from the root, or a reason."""
         places = [_key_of(instruction, output, k) for k in range(len(instruction.operand_names))]
         try:
-            inner, more = self.of(Call(instruction, output))
+            inner, more = self.of(OpCall(instruction, output))
             if len(ways) > INDEXING_MAPS:
                 raise UnsupportedError(
                     f"{instruction.name} is read in more than {INDEXING_MAPS} ways", "", ""
@@ -242,7 +242,7 @@ def _key_of(instruction: HloInstruction, output: int, operand: int | None = None
         return instruction.name, output
     name = instruction.operand_names[operand]
     if instruction.opcode == "get-tuple-element":
-        return name, Call(instruction).number("index")
+        return name, OpCall(instruction).number("index")
     if instruction.opcode == "optimization-barrier":
         return name, output
     return name, 0

@@ -7,7 +7,7 @@ from typing import Final
 
 from morello_layouts.notations.grammar import Terminal, Token, integer
 from morello_layouts.programs.indexing.domain import Constraint
-from morello_layouts.programs.indexing.expressions import NAME, Reader
+from morello_layouts.programs.indexing.expressions import NAME, ExpressionParser
 from morello_layouts.programs.indexing.values import IndexingMap, Variable
 
 _IN: Final = Terminal("'in'", r"in\b")
@@ -29,10 +29,10 @@ def parse_indexing_map(
     >>> print(parse_indexing_map("(i)[j] -> (4*i + j / 2), domain: i in [0, 3], j in [0, 7]"))
     (i)[j] -> (i * 4 + j floordiv 2), domain: i in [0, 3], j in [0, 7]
     """
-    return _Reader(text).read(dims, ranges)
+    return _MapParser(text).read(dims, ranges)
 
 
-class _Reader(Reader):
+class _MapParser(ExpressionParser):
     def read(self, dims: tuple[int, ...] | None, ranges: tuple[int, ...]) -> IndexingMap:
         source = self.source
         if source.take(_EMPTY):

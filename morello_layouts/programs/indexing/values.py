@@ -20,8 +20,8 @@ from morello_layouts.core.plain import Displayed
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.programs.indexing.domain import (
     Constraint,
-    Domain,
     EmptyDomainError,
+    IndexDomain,
     always,
     hidden,
     simplest,
@@ -29,7 +29,7 @@ from morello_layouts.programs.indexing.domain import (
 from morello_layouts.programs.indexing.expressions import (
     Expr,
     Forms,
-    Op,
+    Operation,
     add,
     cost_of,
     evaluate,
@@ -96,7 +96,7 @@ class IndexingMap(Displayed):
         """Return a map; constraints on single variables become bounds, empty ones KNOWN EMPTY."""
         raw = IndexingMap(tuple(dims), tuple(ranges), tuple(runtimes), tuple(results))
         try:
-            return raw._with(Domain(raw.bounds, constraints))
+            return raw._with(IndexDomain(raw.bounds, constraints))
         except EmptyDomainError:
             return raw._emptied()
 
@@ -115,7 +115,7 @@ class IndexingMap(Displayed):
         dims, ranges = ([Variable(0, n - 1) for n in each] for each in (sizes, range_sizes))
         return IndexingMap.of(dims, ranges, (), results, constraints)
 
-    def _with(self, domain: Domain, results: Iterable[Expr] | None = None) -> IndexingMap:
+    def _with(self, domain: IndexDomain, results: Iterable[Expr] | None = None) -> IndexingMap:
 
         def bounded(kind: str, group: tuple[Variable, ...]) -> tuple[Variable, ...]:
             ends = (domain.bounds[f"{kind}{k}"] for k in range(len(group)))
@@ -274,7 +274,7 @@ class IndexingMap(Displayed):
         if self.is_known_empty:
             return self
         try:
-            domain = Domain(self.bounds, self.constraints)
+            domain = IndexDomain(self.bounds, self.constraints)
             domain.simplify()
         except EmptyDomainError:
             return self._emptied()
@@ -454,7 +454,7 @@ class IndexingMap(Displayed):
         simple = self.simplify()
         bounds, scaled = simple.bounds, dict[str, Expr]()
         for x, lo, hi in simple.constraints:
-            if not isinstance(x, Op) or x.kind != "mod" or lo != hi:
+            if not isinstance(x, Operation) or x.kind != "mod" or lo != hi:
                 continue
             name, step = x.parts
             if isinstance(name, str) and _kind(name) != "d" and isinstance(step, int):
@@ -465,7 +465,7 @@ class IndexingMap(Displayed):
             return simple
         kept = [(substitute(x, scaled), lo, hi) for x, lo, hi in simple.constraints]
         try:
-            domain = Domain(bounds, (Constraint(*c) for c in kept if not always(c, bounds)))
+            domain = IndexDomain(bounds, (Constraint(*c) for c in kept if not always(c, bounds)))
         except EmptyDomainError:
             return self._emptied()
         return simple._with(domain, (substitute(x, scaled) for x in simple.results))

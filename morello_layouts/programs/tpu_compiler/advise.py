@@ -50,7 +50,7 @@ from morello_layouts.programs.tpu_compiler.process import (
     run_in,
 )
 from morello_layouts.programs.tpu_compiler.program import (
-    Candidate,
+    Change,
     Program,
     bytecode,
     key_of,
@@ -348,7 +348,7 @@ def advise(
 class _Tried:
     """A change that compiled."""
 
-    candidate: Candidate
+    candidate: Change
     program: Program
     trial: _Trial
 
@@ -381,7 +381,7 @@ def _in_turn(kinds: Sequence[list[T]]) -> list[T]:
 
 
 def _try_all(
-    trials: _Trials, program: Program, candidates: Sequence[Candidate]
+    trials: _Trials, program: Program, candidates: Sequence[Change]
 ) -> tuple[list[_Tried], int, int]:
     """Compile changed programs, some at once: what compiled, what was refused, what remains."""
     tried: dict[int, _Tried] = {}
@@ -411,7 +411,7 @@ def _try_all(
 
 
 def _changed(
-    trials: _Trials, candidate: Candidate, program: Program
+    trials: _Trials, candidate: Change, program: Program
 ) -> tuple[Program, Callable[[], _Trial | None]] | None:
     """Return a changed program, and a function that compiles it; None if it does not fit."""
     try:
@@ -485,7 +485,7 @@ def _together(
     return current if len(chosen) > 1 else None
 
 
-def _joined(chosen: Iterable[Candidate]) -> Candidate:
+def _joined(chosen: Iterable[Change]) -> Change:
     parts = list(chosen)
     return replace(
         parts[0],

@@ -8,7 +8,7 @@ from functools import partial
 from math import prod
 from typing import Any, Final, TypeAlias
 
-from morello_layouts.programs.tpu_compiler.program import AUTO, Candidate, Modes, Program
+from morello_layouts.programs.tpu_compiler.program import AUTO, Change, Modes, Program
 
 _LARGEST: Final = 4  # arguments or results of one kind of change, the largest first
 _LEAST: Final = 1 << 16  # bytes of an argument that is worth a change
@@ -26,7 +26,7 @@ def _large(avals: Sequence[Any]) -> list[int]:
     return sorted(found, key=lambda k: -_bytes(avals[k]))[:_LARGEST]
 
 
-def donations(program: Program) -> Iterator[Candidate]:
+def donations(program: Program) -> Iterator[Change]:
     """Arguments whose buffers results take: all of them, then each."""
     free = [k for k in range(len(program.avals)) if k not in program.donated]
     pairs: list[tuple[int, int]] = []
@@ -49,11 +49,11 @@ def _is_like(a: Any, b: Any) -> bool:
     return bool(a.shape == b.shape and a.dtype == b.dtype)
 
 
-def _donation(program: Program, pairs: Sequence[tuple[int, int]]) -> Candidate:
+def _donation(program: Program, pairs: Sequence[tuple[int, int]]) -> Change:
     positions = frozenset(k for k, _ in pairs)
     names = ", ".join(f"{program.arguments[k]} for {program.results[j]}" for k, j in pairs[:3])
     more = f" and {len(pairs) - 3} more" if len(pairs) > 3 else ""
-    return Candidate(
+    return Change(
         "donation",
         "jax.jit(f, donate_argnums=…): the result takes the argument's buffer, which the caller "
         "then no longer has",
@@ -62,7 +62,7 @@ def _donation(program: Program, pairs: Sequence[tuple[int, int]]) -> Candidate:
     )
 
 
-def chosen_layouts(program: Program) -> Iterator[Candidate]:
+def chosen_layouts(program: Program) -> Iterator[Change]:
     """Layouts of arguments, of results, or of both as the compiler likes them best."""
     arguments = tuple((k, AUTO) for k in range(len(program.avals)))
     results = tuple((k, AUTO) for k in range(len(program.result_avals)))
@@ -71,7 +71,7 @@ def chosen_layouts(program: Program) -> Iterator[Candidate]:
         ("results", (), results),
         ("arguments and results", arguments, results),
     ):
-        yield Candidate(
+        yield Change(
             "layout",
             "jax.jit(f, in_shardings=Format(Layout.AUTO), out_shardings=…) of "
             "jax.experimental.layout, and jax.device_put(x, compiled.input_formats)",
@@ -89,7 +89,7 @@ def _with_modes(parameter_modes: Modes, result_modes: Modes, program: Program) -
     )
 
 
-def ordered_layouts(program: Program) -> Iterator[Candidate]:
+def ordered_layouts(program: Program) -> Iterator[Change]:
     """Orders of the dimensions of an argument or a result in memory."""
     for is_result, avals in ((False, program.avals), (True, program.result_avals)):
         names = program.results if is_result else program.arguments
@@ -110,7 +110,7 @@ def _orders(rank: int) -> list[tuple[int, ...]]:
     return lasts[::-1][:4]
 
 
-def _ordered(k: int, order: tuple[int, ...], name: str, is_result: bool) -> Candidate:
+def _ordered(k: int, order: tuple[int, ...], name: str, is_result: bool) -> Change:
     text = f"{{{','.join(map(str, reversed(order)))}}}"
     side = "out_shardings" if is_result else "in_shardings"
 
@@ -119,7 +119,7 @@ def _ordered(k: int, order: tuple[int, ...], name: str, is_result: bool) -> Cand
             return replace(p, result_modes=_with(p.result_modes, k, text))
         return replace(p, parameter_modes=_with(p.parameter_modes, k, text))
 
-    return Candidate(
+    return Change(
         "layout",
         f"jax.jit(f, {side}=…) with Format(Layout(major_to_minor={order})) of "
         "jax.experimental.layout",
@@ -132,14 +132,14 @@ def _with(modes: Modes, k: int, text: str) -> Modes:
     return (*(pair for pair in modes if pair[0] != k), (k, text))
 
 
-def other_forms(program: Program) -> Iterator[Candidate]:
+def other_forms(program: Program) -> Iterator[Change]:
     """Arguments and results that are folded, padded, or with a long dimension last."""
     for is_result, avals in ((False, program.avals), (True, program.result_avals)):
         names = program.results if is_result else program.arguments
         for k in _large(avals):
             for kind, change, encode, decode in _forms(avals[k].shape):
                 verb = "return" if is_result else "store"
-                yield Candidate(
+                yield Change(
                     kind,
                     f"{verb} it as {change}",
                     names[k],
@@ -200,11 +200,11 @@ def _first(x: Any, dimension: int, n: int) -> Any:
     return lax.slice_in_dim(x, 0, n, axis=dimension)
 
 
-def narrow_types(program: Program) -> Iterator[Candidate]:
+def narrow_types(program: Program) -> Iterator[Change]:
     """Arguments of f32 stored in bf16: all large ones, then each."""
     wide = [k for k in _large(program.avals) if str(program.avals[k].dtype) == "float32"]
     for positions in ([wide] if len(wide) > 1 else []) + [[k] for k in wide]:
-        yield Candidate(
+        yield Change(
             "element type",
             "store it as bf16: x.astype(jnp.bfloat16)",
             ", ".join(program.arguments[k] for k in positions),
@@ -219,7 +219,7 @@ def _narrowed(program: Program, positions: Sequence[int]) -> Program:
     return program
 
 
-def moved_shardings(program: Program) -> Iterator[Candidate]:
+def moved_shardings(program: Program) -> Iterator[Change]:
     """Arguments sharded along another dimension, or along one more axis of the mesh."""
     if program.mesh is None:
         return
@@ -233,7 +233,7 @@ def moved_shardings(program: Program) -> Iterator[Candidate]:
         for other in _specs(aval.shape, spec, dict(program.mesh.shape)):
             names = ", ".join(program.arguments[j] for j in alike[:3])
             more = f" and {len(alike) - 3} more" if len(alike) > 3 else ""
-            yield Candidate(
+            yield Change(
                 "sharding",
                 f"shard it by {other} instead of {spec}",
                 names + more,

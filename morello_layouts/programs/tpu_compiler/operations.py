@@ -13,7 +13,7 @@ from pathlib import PurePath
 from typing import Any, Final, TypeAlias
 
 from morello_layouts.core.fields import frozen
-from morello_layouts.programs.tpu_compiler.program import Candidate, Program
+from morello_layouts.programs.tpu_compiler.program import Change, Program
 
 Rule: TypeAlias = Callable[[Any, list[Any]], Sequence[Any] | None]
 """From an equation of a jaxpr and its operands to its results; None leaves it as it is."""
@@ -163,24 +163,24 @@ _NETWORK: Final = 32  # elements that a network of comparisons sorts
 _SITES: Final = 6  # operations of one kind that are changed, the costliest first
 
 
-Change: TypeAlias = Callable[..., Sequence[Any]]
+Rewrite: TypeAlias = Callable[..., Sequence[Any]]
 """From an equation and its operands to its results, computed in another way."""
 
 
 def _kind(
-    name: str, primitives: Sequence[str], change: Callable[[Site], tuple[str, Change] | None]
-) -> Callable[[Program], Iterator[Candidate]]:
+    name: str, primitives: Sequence[str], change: Callable[[Site], tuple[str, Rewrite] | None]
+) -> Callable[[Program], Iterator[Change]]:
     """Return a kind of candidates, from what to write at a site and the function that does it."""
 
-    def cost(pair: tuple[Site, tuple[str, Change]]) -> int:
+    def cost(pair: tuple[Site, tuple[str, Rewrite]]) -> int:
         elements: int = sum(prod(a.shape) for a in (*pair[0].operands, *pair[0].results))
         return -pair[0].times * elements
 
-    def candidates(program: Program) -> Iterator[Candidate]:
+    def candidates(program: Program) -> Iterator[Change]:
         found = [(site, what) for site in sites(program, *primitives) if (what := change(site))]
         for site, (words, by) in sorted(found, key=cost)[:_SITES]:
             apply = partial(replaced, signature=site.signature, by=by)
-            yield Candidate(name, words, where_of(site), apply)
+            yield Change(name, words, where_of(site), apply)
 
     return candidates
 
@@ -189,7 +189,7 @@ def _types(site: Site) -> str:
     return " and ".join(a.str_short() for a in site.operands[:2])
 
 
-def _swapped_product(site: Site) -> tuple[str, Change]:
+def _swapped_product(site: Site) -> tuple[str, Rewrite]:
     """Write a product of matrices with its operands in the other order."""
     words = (
         "write the product the other way round, b.T @ a.T, and transpose the result: "
@@ -215,7 +215,7 @@ def swapped_dot(equation: Any, a: Any, b: Any) -> Sequence[Any]:
     return [lax.transpose(found, order)]
 
 
-def _summed_product(site: Site) -> tuple[str, Change] | None:
+def _summed_product(site: Site) -> tuple[str, Rewrite] | None:
     """Write a product of small matrices as a sum of products of numbers."""
     terms = _terms(site.equation, *site.operands)
     words = (
@@ -252,7 +252,7 @@ def summed_dot(equation: Any, a: Any, b: Any) -> Sequence[Any]:
     return [total]
 
 
-def _sorting_network(site: Site) -> tuple[str, Change] | None:
+def _sorting_network(site: Site) -> tuple[str, Rewrite] | None:
     """Sort few elements by comparisons of whole arrays."""
     size = int(site.operands[0].shape[site.equation.params["dimension"]])
     words = (
@@ -295,7 +295,7 @@ def _is_less(a: Sequence[Any], b: Sequence[Any]) -> Any:
     return less
 
 
-def _moved_sort(site: Site) -> tuple[str, Change] | None:
+def _moved_sort(site: Site) -> tuple[str, Rewrite] | None:
     """Sort along a short last dimension with that dimension first, so that a long one is last."""
     shape, parameters = site.operands[0].shape, site.equation.params
     axis = parameters.get("dimension", parameters.get("axis"))
@@ -318,7 +318,7 @@ def moved_first(equation: Any, *operands: Any) -> Sequence[Any]:
     return [jnp.moveaxis(x, 0, axis) for x in results]
 
 
-def _blocked_scan(site: Site) -> tuple[str, Change] | None:
+def _blocked_scan(site: Site) -> tuple[str, Rewrite] | None:
     """Scan over blocks of steps, whose stacked arrays are flat: a step's own part is small."""
     length = site.equation.params["length"]
     block = _block(length)
@@ -386,7 +386,7 @@ def _blocked(block: int) -> Any:
     return scan
 
 
-def _unrolled_scan(site: Site) -> tuple[str, Change] | None:
+def _unrolled_scan(site: Site) -> tuple[str, Rewrite] | None:
     """Scan several steps at a time, with fewer passes over what they carry."""
     length, unroll = site.equation.params["length"], site.equation.params["unroll"]
     words = f"unroll=4 in the scan of {length:,} steps"

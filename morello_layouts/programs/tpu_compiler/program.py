@@ -413,7 +413,7 @@ def _run_file(file: str) -> Mapping[str, Any]:
 
 
 @frozen
-class Candidate:
+class Change:
     """A change that may cost less."""
 
     kind: str  #: such as ``donation``.
