@@ -85,7 +85,7 @@ class RecipeRelation:
 
     @cached_property
     def cut(self) -> isl.Set:
-        """The padding behind the last element, if the buffer may end before the box does."""
+        """Trailing padding slots that the buffer may not contain."""
         if is_nonnegative(self.recipe.tail_padding):
             return isl.Set.empty(self.padding.get_space())
         elements = self.physical.domain.subtract(self.padding)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
 import re
-import subprocess
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -13,20 +11,17 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.outputs.kernels import Kernel, compiled, kernel_text
+from morello_layouts.outputs.kernels import Kernel, compiled
 from morello_layouts.outputs.kernels.c_loops import argument
 from morello_layouts.outputs.kernels.domains import Domain, evaluate, upper_bound
 from morello_layouts.outputs.kernels.elementwise import PLAIN
-from morello_layouts.outputs.kernels.emit_c import c_file, join
+from morello_layouts.outputs.kernels.emit_c import c_file
 from morello_layouts.outputs.kernels.plan import domains_of, plan_kernel
-from tests.support import cuda_host
 from tests.support.kernel_runs import (
     QUICK,
-    STRICT,
     Case,
     compilers,
     need,
-    python_kernel,
     run_all,
 )
 
@@ -138,83 +133,6 @@ def test_buffers_of_a_kernel_are_small(itemsize: int) -> None:
     sizes = [int(n) for n in re.findall(r"char image\[(\d+)\]", text)]
     assert max(sizes, default=0) <= 4096
     assert itemsize == 1 or len(sizes) == 2
-
-
-@pytest.mark.slow
-def test_sanitizers_find_nothing(tmp_path: Path) -> None:
-    need("gcc")
-    cases, calls = CASES[::5], []
-    for k, case in enumerate(cases):
-        for values, source, target in list(case.runs())[::3]:
-            spans = [recipe.size * case.itemsize for recipe in (source, target)]
-            sizes = ", ".join(str(values[name]) for name in case.kernel().names)
-            calls.append(
-                f"    {{ unsigned char *s = malloc({spans[0]}), *t = malloc({spans[1]});\n"
-                f"      for (size_t i = 0; i < {spans[0]}; i++) s[i] = (unsigned char)i;\n"
-                f"      k{k}(t, s, {sizes}); free(s), free(t); }}\n"
-            )
-    files = [c_file(case.kernel(f"k{k}"), 1 << 12) for k, case in enumerate(cases)]
-    program = f"#include <stdlib.h>\n{join(files)}\nint main(void)\n{{\n{''.join(calls)}}}\n"
-    path, built = tmp_path / "kernels.c", tmp_path / "kernels"
-    path.write_text(program, encoding="utf-8")
-    checks = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-    strict = [flag for flag in STRICT if flag not in ("-fPIC", "-shared")]
-    subprocess.run(["gcc", *QUICK, *checks, *strict, str(path), "-o", str(built)], check=True)
-    subprocess.run([str(built)], check=True)
-
-
-@pytest.mark.slow
-def test_kernels_in_python(tmp_path: Path) -> None:
-    for k, case in enumerate(CASES[::7]):
-        module = python_kernel(case.kernel(), tmp_path / f"kernel_{k}.py")
-        for values, source, target in case.runs():
-            given, expected = case.buffers(0xAA, (source, target))
-            out = np.full_like(expected, np.frombuffer(b"\xaa" * 8, expected.dtype)[0])
-            module.relayout(given, out, **{name: values[name] for name in case.kernel().names})
-            assert out.tobytes() == expected.tobytes(), (case, values)
-
-
-@pytest.mark.slow
-def test_cuda_kernels_on_the_host(tmp_path: Path) -> None:
-    need("g++")
-    some = [case for case in CASES if case.itemsize != 8][::9]
-    texts = [kernel_text(case.kernel(f"k{k}"), "cuda") for k, case in enumerate(some)]
-    assert any("__syncthreads" in text for text in texts)
-    loaded = cuda_host.library(texts, tmp_path)
-    for k, case in enumerate(some):
-        function, names = getattr(loaded, f"k{k}"), case.kernel().names
-        function.argtypes = (
-            *[ctypes.c_void_p] * 2,
-            *[ctypes.c_size_t] * len(names),
-            ctypes.c_void_p,
-        )
-        for values, source, target in case.runs():
-            given, expected = case.buffers(0xAA, (source, target))
-            if expected.size > 10000:
-                continue
-            out = np.full(expected.nbytes + 128, 0xAA, np.uint8)
-            start = -out.ctypes.data % 64
-            room = np.zeros(given.nbytes + 64, np.uint8)
-            at = -room.ctypes.data % 64
-            room[at : at + given.nbytes] = given.view(np.uint8)
-            sizes = [values[name] for name in names]
-            function(out.ctypes.data + start, room.ctypes.data + at, *sizes, None)
-            end = start + expected.nbytes
-            assert out[start:end].tobytes() == expected.tobytes(), (case, values)
-            assert (out[end:] == 0xAA).all(), (case, values)
-
-
-@pytest.mark.slow
-def test_cuda_s_own_compiler_takes_them(tmp_path: Path) -> None:
-    need("nvcc")
-    text = "\n".join(
-        kernel_text(case.kernel(f"k{k}"), "cuda").replace(cuda_host.INDEX, "")
-        for k, case in enumerate(CASES[3::40])
-    )
-    path = tmp_path / "kernels.cu"
-    path.write_text(f"{cuda_host.INDEX}\n{text}", encoding="utf-8")
-    flags = ("-Werror", "all-warnings", "-c", str(path), "-o", str(tmp_path / "kernels.o"))
-    subprocess.run(["nvcc", *flags], check=True)
 
 
 def places(domains: list[Domain], values: dict[str, int]) -> list[tuple[int, int]]:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import ctypes
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.outputs.kernels import kernel_text
 from morello_layouts.outputs.kernels.elementwise import copy_nest
 from morello_layouts.outputs.kernels.plan import plan_kernel
-from tests.kernels.test_targets import check
-from tests.support import cuda_host
-from tests.support.kernel_runs import QUICK, Case, need, python_kernel, run_all
+from tests.support.kernel_runs import QUICK, Case, need, run_all
 
 BLOCKED = "sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [2, 2], order = [1, 0]"
 LAYOUTS = [
@@ -58,22 +53,3 @@ def test_a_size_may_have_any_name_in_c() -> None:
     text = r.kernel("c")
     assert "for (uint64_t d0 = 0; d0 < size_t_; ++d0) {" in text
     assert "size_t size_int_, size_t size_t_)" in text
-
-
-@pytest.mark.slow
-def test_kernels_in_python(tmp_path: Path) -> None:
-    for k, case in enumerate(CASES[::5]):
-        module = python_kernel(case.kernel(), tmp_path / f"kernel_{k}.py")
-        check(case, lambda target, source, m=module: m.relayout(source, target))  # type: ignore[misc]
-
-
-@pytest.mark.slow
-def test_kernels_in_cuda_on_the_host(tmp_path: Path) -> None:
-    need("g++")
-    cases = CASES[::5]
-    kernels = [replace(case.kernel(), name=f"k{k}", comment="") for k, case in enumerate(cases)]
-    loaded = cuda_host.library([kernel_text(kernel, "cuda") for kernel in kernels], tmp_path)
-    for k, case in enumerate(cases):
-        function = getattr(loaded, f"k{k}")
-        function.argtypes = (ctypes.c_void_p,) * 3
-        check(case, lambda t, s, f=function: f(t.ctypes.data, s.ctypes.data, None))  # type: ignore[misc]

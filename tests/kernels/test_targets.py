@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
 import subprocess
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +10,21 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.outputs.kernels import kernel_text
-from morello_layouts.outputs.kernels.emit_c import join
+from tests.kernels import test_sized, test_swizzled
 from tests.kernels.test_pairs import CASES, MATRICES
 from tests.support import cuda_host
-from tests.support.kernel_runs import QUICK, STRICT, Case, compilers, files_of, need, python_kernel
+from tests.support.kernel_runs import (
+    QUICK,
+    Case,
+    compilers,
+    cuda_functions,
+    cuda_texts,
+    need,
+    python_functions,
+    python_kernel,
+    run_each,
+    run_sanitized,
+)
 
 SMALL = [
     Case(a, b, shape, itemsize)
@@ -27,26 +34,27 @@ SMALL = [
 ]
 
 
-def check(case: Case, run: Callable[[Any, Any], None]) -> None:
-    """Run a kernel that takes target and source, at addresses that are multiples of 64."""
-    source, expected = case.buffers(0)
-    buffers = []
-    for buffer in (np.zeros_like(expected), source):
-        room = np.zeros(buffer.nbytes + 64, np.uint8)
-        start = -room.ctypes.data % 64
-        buffers.append(room[start : start + buffer.nbytes].view(buffer.dtype))
-        buffers[-1][...] = buffer
-    run(*buffers)
-    assert buffers[0].tobytes() == expected.tobytes(), case
+TABLES = {
+    "pairs": SMALL,
+    "sizes by name": test_sized.CASES,
+    "swizzled and replicated": test_swizzled.CASES,
+}
+"""The cases of each kind; the tests of this file take some of them."""
 
 
 @pytest.mark.slow
-def test_python_kernels(tmp_path: Path) -> None:
-    for k, case in enumerate(SMALL):
-        module = python_kernel(case.kernel(), tmp_path / f"kernel_{k}.py")
-        check(case, lambda target, source, m=module: m.relayout(source, target))  # type: ignore[misc]
+@pytest.mark.parametrize("kind", TABLES)
+def test_python_kernels(kind: str, tmp_path: Path) -> None:
+    cases = TABLES[kind][:: {"pairs": 1, "sizes by name": 7}.get(kind, 5)]
+    run_each(cases, python_functions(cases, tmp_path))
+
+
+@pytest.mark.slow
+def test_python_kernels_make_their_target(tmp_path: Path) -> None:
+    for k, case in enumerate(SMALL[::4]):
         source, expected = case.buffers(0)
-        assert module.relayout(source).tobytes() == expected.tobytes()
+        found = python_kernel(case.kernel(), tmp_path / f"kernel_{k}.py").relayout(source)
+        assert found.tobytes() == expected.tobytes()
 
 
 @pytest.mark.parametrize("layout", ["{1,0:T(2,2)}", "{1,0:T(3,2)(2,4)}"])
@@ -63,26 +71,23 @@ def test_python_kernels_on_buffers_that_are_not_in_one_piece(layout: str) -> Non
 
 
 @pytest.mark.slow
-def test_cuda_kernels_on_the_host(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", TABLES)
+def test_cuda_kernels_on_the_host(kind: str, tmp_path: Path) -> None:
     need("g++")
-    cases = SMALL[::5]
-    kernels = [replace(case.kernel(), name=f"k{k}", comment="") for k, case in enumerate(cases)]
-    texts = [kernel_text(kernel, "cuda") for kernel in kernels]
-    assert any("__syncthreads" in text for text in texts)
-    loaded = cuda_host.library(texts, tmp_path)
-    for k, case in enumerate(cases):
-        function = getattr(loaded, f"k{k}")
-        function.argtypes = (ctypes.c_void_p,) * 3
-        check(case, lambda t, s, f=function: f(t.ctypes.data, s.ctypes.data, None))  # type: ignore[misc]
+    cases = [case for case in TABLES[kind] if case.itemsize != 8 or kind != "sizes by name"]
+    cases = cases[:: 9 if kind == "sizes by name" else 5]
+    assert kind[:2] == "sw" or any("__syncthreads" in text for text in cuda_texts(cases))
+    run_each(cases, cuda_functions(cases, tmp_path), 10_000)
 
 
 @pytest.mark.slow
 def test_cuda_s_own_compiler_takes_them(tmp_path: Path) -> None:
     need("nvcc")
-    path = tmp_path / "kernel.cu"
-    kernel = SMALL[3].kernel()
-    path.write_text(kernel_text(kernel, "cuda"), encoding="utf-8")
-    flags = ("-Werror", "all-warnings", "-c", str(path), "-o", str(tmp_path / "kernel.o"))
+    texts = cuda_texts([SMALL[3], *test_sized.CASES[3::40]])
+    path = tmp_path / "kernels.cu"
+    plain = "\n".join(text.replace(cuda_host.INDEX, "") for text in texts)
+    path.write_text(f"{cuda_host.INDEX}\n{plain}", encoding="utf-8")
+    flags = ("-Werror", "all-warnings", "-c", str(path), "-o", str(tmp_path / "kernels.o"))
     subprocess.run(["nvcc", *flags], check=True)
 
 
@@ -90,28 +95,11 @@ def test_cuda_s_own_compiler_takes_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize("compiler", compilers()[:1])
 @pytest.mark.parametrize("vector", [(), ("-DRELAYOUT_VECTOR=0",)], ids=["vectors", "plain"])
 def test_sanitizers_find_nothing(compiler: str, vector: tuple[str, ...], tmp_path: Path) -> None:
-    """A program that runs the kernels on buffers of exactly their sizes."""
     cases = [case for case in CASES if case.shape != (1000, 1000)][:: 17 if vector else 9]
-    calls = []
-    for k, case in enumerate(cases):
-        kernel = case.kernel()
-        sizes = [recipe.size * case.itemsize for recipe in (kernel.source, kernel.target)]
-        calls.append(f"    run(k{k}, {sizes[0]}, {sizes[1]});\n")
-    program = (
-        join(files_of(cases))
-        + "\n#include <stdlib.h>\n"
-        + "static void run(void (*kernel)(void *, const void *), size_t have, size_t want)\n{\n"
-        "    unsigned char *room = aligned_alloc(64, (have + want + 191) / 64 * 64);\n"
-        "    unsigned char *s = malloc(have), *t = malloc(want);\n"
-        "    if (!room || (have && !s) || (want && !t)) exit(2);\n"
-        "    for (size_t i = 0; i < have; i++) s[i] = (unsigned char)i;\n"
-        "    kernel(t, s);\n    kernel(room, s);\n    free(room), free(s), free(t);\n}\n"
-        "int main(void)\n{\n" + "".join(calls) + "    return 0;\n}\n"
-    )
-    path, built = tmp_path / "kernels.c", tmp_path / "kernels"
-    path.write_text(program, encoding="utf-8")
-    checks = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-    strict = [flag for flag in STRICT if flag not in ("-fPIC", "-shared")]
-    words = [compiler, *QUICK, *vector, *checks, *strict, str(path), "-o", str(built)]
-    subprocess.run(words, check=True)
-    subprocess.run([str(built)], check=True)
+    run_sanitized(cases, tmp_path, compiler, *QUICK, *vector)
+
+
+@pytest.mark.slow
+def test_sanitizers_find_nothing_at_sizes_by_name(tmp_path: Path) -> None:
+    need("gcc")
+    run_sanitized(test_sized.CASES[::5], tmp_path, "gcc", *QUICK, near=1 << 12)

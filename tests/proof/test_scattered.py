@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import product
+from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
-from sympy import lambdify, true
 
 import morello_layouts as ml
 from morello_layouts.core.expr import AffineExpr, coordinate_variables
@@ -16,7 +15,8 @@ from morello_layouts.core.expr.sizes import SizeExpr
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.recipe import Merge, Recipe, Scatter, offset_of, recipe_of_formula
 from morello_layouts.proof import are_equivalent, is_bijective, is_injective, is_surjective, verify
-from morello_layouts.proof.verdict import SymbolicCounterexample
+from tests.fuzz.judgements import of_each
+from tests.fuzz.layouts import Drawn, Places, Sizes, flat
 from tests.support.tables import each_row
 
 M, N, LD = map(SizeExpr.named, ("M", "N", "LD"))
@@ -93,48 +93,35 @@ def test_counterexamples_behind_a_merge_have_all_coordinates() -> None:
     assert (bijective.holds, bijective.counterexample) == (False, (*threes, 1))
 
 
-# Strides and offset of what may overlap, leave gaps, or run backwards; assumptions.
+# Formulas of strides and offsets that may overlap, leave gaps, or run backwards; assumptions.
 OVERLAPPING = [
-    ("strided<[2, 1]>", None), ("strided<[3, 1]>", None), ("strided<[1, 2]>", None),
-    ("strided<[5, 1]>", None), ("strided<[1, 1]>", None), ("strided<[0, 1]>", None),
-    ("strided<[2, 3]>", None), ("strided<[4, 2]>", None), ("strided<[2, 1], offset: 3>", None),
-    ("strided<[2, 1]>", "N >= 2"), ("strided<[3, 1]>", "N % 3 == 0"), ("strided<[3, 1]>", "M <= 2"),
-    ("strided<[2, 1, 1]>", None), ("strided<[4, 2, 1]>", None), ("strided<[1, 2, 6]>", None),
-    ("lambda i, j: 2*i + j", None), ("lambda i, j: i//2 + j", None),
-    ("lambda i, j: i%3 + 3*j", None),
+    *((text, None) for text in (
+        "2*i + j", "3*i + j", "i + 2*j", "5*i + j", "i + j", "0*i + j", "2*i + 3*j", "4*i + 2*j",
+        "2*i + j + 3", "2*i + j + k", "4*i + 2*j + k", "i + 2*j + 6*k", "i//2 + j", "i%3 + 3*j",
+    )),
+    ("2*i + j", "N >= 2"), ("3*i + j", "N % 3 == 0"), ("3*i + j", "M <= 2"),
 ]  # fmt: skip
 
 
 @each_row("text, assuming", OVERLAPPING)
 def test_each_condition_at_a_grid_of_sizes(text: str, assuming: str | None) -> None:
-    """A verdict for all sizes agrees with the offsets at numbers."""
-    rank = 3 if text.count(",") == 2 and "offset" not in text and "lambda" not in text else 2
-    names = ("M", "N", "K")[:rank]
-    m = ml.index_map(text, names, assuming=assuming)
-    answers = [f(m) for f in (is_injective, is_surjective, is_bijective)]
-    exprs = [true if one.condition is None else one.condition.expr for one in answers]
-    wanted = [sorted(x.free_symbols, key=str) for x in exprs]
-    tests = [lambdify(*pair, modules="math") for pair in zip(wanted, exprs, strict=True)]
-    for sizes in product(range(1, 6 if rank == 2 else 4), repeat=rank):
-        given = dict(zip(names, sizes, strict=True))
-        if assuming is not None and not eval(assuming, given.copy()):  # a row of our own file
-            continue
-        at = m.at(**given)
-        offsets = np.asarray(at(*np.indices(sizes))).ravel()
-        taken = {*map(int, offsets)}
-        one_to_one, onto = len(taken) == offsets.size, taken == {*range(at.size)}
-        truth = (one_to_one, onto, one_to_one and onto)
-        for answer, test, own, holds in zip(answers, tests, wanted, truth, strict=True):
-            if answer.condition is not None:
-                found = bool(test(*(given[x.name] for x in own)))
-                assert found is holds, (answer.verdict, given)
-            elif answer.holds:
-                assert holds, (answer.verdict, given)
-    both = answers[2]
-    assert answers[0].condition is not None
-    assert both.holds is not None
-    if isinstance(both.counterexample, SymbolicCounterexample):
-        assert is_bijective(m.at(**both.counterexample.sizes)).holds is False
+    rank = 3 if "k" in text else 2
+    names, source = ("M", "N", "K")[:rank], f"lambda {', '.join('ijk'[:rank])}: {text}"
+    function = eval(source)  # a row of our own file
+    if text.startswith(tuple("0123456789")) or text == "i + j":
+        start, *ends = (function(*at) for at in ((0,) * rank, *np.eye(rank, dtype=int).tolist()))
+        source = f"strided<{[end - start for end in ends]}, offset: {start}>"
+
+    def places(sizes: Sizes) -> tuple[Places, int]:
+        there = tuple(sizes[name] for name in names)
+        size = ml.index_map(source, names).at(**sizes).size
+        return flat(function(*np.indices(there)), there), int(size)
+
+    given = () if assuming is None else (assuming,)
+    for judged in of_each(Random(0), "", Drawn(source, names, places, names, assuming=given)):
+        wanted = ("right", "undecided") if "surjective" in judged.text else ("right",)
+        assert judged.state in wanted, judged.text
+        assert judged.points > 5
 
 
 def test_the_condition_of_both_halves() -> None:

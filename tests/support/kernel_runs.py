@@ -8,7 +8,7 @@ import math
 import mmap
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -21,6 +21,7 @@ import morello_layouts as ml
 from morello_layouts.core.recipe import Recipe, known, pack_array
 from morello_layouts.outputs.kernels import Kernel, kernel_text
 from morello_layouts.outputs.kernels.emit_c import CFile, c_file, join
+from tests.support import cuda_host
 
 # Helpers as functions: inlined, a file of a thousand kernels takes a minute to build.
 QUICK = ("-O0", "-DRELAYOUT_INLINE=static __attribute__((unused))")
@@ -167,3 +168,85 @@ def run_all(cases: Sequence[Case], place: Path, *command: str, near: int = 1 << 
         for values, *recipes in case.runs():
             source, target = recipes
             run_at(function, *case.buffers(0xAA, (source, target)), *(values[n] for n in names))
+
+
+def run_each(
+    cases: Sequence[Case], functions: Iterable[Callable[..., object]], most: int = 1 << 60
+) -> None:
+    """Run kernels that take target, source and sizes, and look for writes past the end.
+
+    Addresses are multiples of 64. Targets of more than ``most`` elements are left out.
+    """
+    for case, function in zip(cases, functions, strict=True):
+        names = case.kernel().names
+        for values, *recipes in case.runs():
+            source, expected = case.buffers(0xAA, (recipes[0], recipes[1]))
+            if expected.size > most:
+                continue
+            rooms = [np.full(x.nbytes + 2 * MARGIN, 0xAA, np.uint8) for x in (expected, source)]
+            starts = [-room.ctypes.data % MARGIN for room in rooms]
+            target, given = (
+                room[start : start + x.nbytes].view(x.dtype)
+                for room, start, x in zip(rooms, starts, (expected, source), strict=True)
+            )
+            given[...] = source
+            function(target, given, *(values[name] for name in names))
+            assert target.tobytes() == expected.tobytes(), (case, values)
+            assert (rooms[0][starts[0] + expected.nbytes :] == 0xAA).all(), (case, values)
+
+
+def python_functions(cases: Sequence[Case], place: Path) -> Iterator[Callable[..., object]]:
+    """Yield the kernels in Python."""
+    for k, case in enumerate(cases):
+        kernel = case.kernel()
+        relayout = python_kernel(kernel, place / f"kernel_{k}.py").relayout
+        yield lambda target, source, *sizes, f=relayout, names=kernel.names: f(
+            source, target, **dict(zip(names, sizes, strict=True))
+        )
+
+
+def cuda_functions(cases: Sequence[Case], place: Path) -> Iterator[Callable[..., object]]:
+    """Yield the kernels in CUDA, which run on the host."""
+    loaded = cuda_host.library(cuda_texts(cases), place)
+    for k, case in enumerate(cases):
+        function, pointer = getattr(loaded, f"k{k}"), ctypes.c_void_p
+        sizes = [ctypes.c_size_t] * len(case.kernel().names)
+        function.argtypes = (pointer, pointer, *sizes, pointer)
+        yield lambda target, source, *sizes, f=function: f(
+            target.ctypes.data, source.ctypes.data, *sizes, None
+        )
+
+
+def cuda_texts(cases: Sequence[Case]) -> list[str]:
+    """Return the kernels in CUDA, named k0 and so on."""
+    return [kernel_text(case.kernel(f"k{k}"), "cuda") for k, case in enumerate(cases)]
+
+
+COUNT = """static void count(unsigned char *s, size_t size)
+{
+    for (size_t i = 0; i < size; i++) s[i] = (unsigned char)i;
+}
+"""
+
+
+def run_sanitized(cases: Sequence[Case], place: Path, *command: str, near: int = 1 << 60) -> None:
+    """Run kernels under the sanitizers, on buffers of exactly their sizes, at two addresses."""
+    calls = []
+    for k, case in enumerate(cases):
+        for values, source, target in list(case.runs())[::3]:
+            have, want = (recipe.size * case.itemsize for recipe in (source, target))
+            sizes = "".join(f", {values[name]}" for name in case.kernel().names)
+            calls.append(
+                f"    {{ unsigned char *s = malloc({have}), *t = malloc({want});\n"
+                f"      unsigned char *room = aligned_alloc(64, {want} / 64 * 64 + 64);\n"
+                f"      count(s, {have});\n"
+                f"      k{k}(t, s{sizes}), k{k}(room, s{sizes}); free(s), free(t), free(room); }}\n"
+            )
+    main = f"int main(void)\n{{\n{''.join(calls)}}}\n"
+    text = f"#include <stdlib.h>\n{join(files_of(cases, near))}\n{COUNT}{main}"
+    path, built = place / "kernels.c", place / "kernels"
+    path.write_text(text, encoding="utf-8")
+    checks = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+    strict = [flag for flag in STRICT if flag not in ("-fPIC", "-shared")]
+    subprocess.run([*command, *checks, *strict, str(path), "-o", str(built)], check=True)
+    subprocess.run([str(built)], check=True)

@@ -104,7 +104,7 @@ class BankConflicts(Displayed):
 
     @property
     def reason(self) -> str:
-        """Why there are so many ways."""
+        """The reason for the number of ways."""
         if self.ranks is None:
             return "counted: addresses are not linear in the bits of the lane"
         words, banks = self.ranks

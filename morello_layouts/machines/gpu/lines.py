@@ -145,7 +145,7 @@ def lines_of(
 
 
 def with_lanes(access: Access, lanes: int | None, shape: tuple[int, ...]) -> Access:
-    """Return an access of so many lanes: by default a whole row or column at a time."""
+    """Return an access of ``lanes`` lanes: by default a whole row or column at a time."""
     if isinstance(access, Copy):
         if lanes is None:
             along = shape[-1:] if access.order == "row" else shape[:1]

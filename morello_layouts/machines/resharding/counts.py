@@ -219,7 +219,9 @@ class Indices(Displayed):
     highs: tuple[AffineExpr, ...]  #: the index behind the last one is the smallest of these.
     #: what else holds, of cuts that repeat: these formulas of the index are these coordinates.
     owners: tuple[Owner, ...]
-    period: Int | None  #: after so many indices the pattern repeats; None if it does not.
+    period: (
+        Int | None
+    )  #: the number of indices after which the pattern repeats; None if it does not.
 
     @property
     def expr(self) -> sympy.Expr:

@@ -86,7 +86,7 @@ class End:
 
 @frozen(slots=False)
 class Exchange:
-    """Who sends what to whom: each element goes to each device that needs it and lacks it, once.
+    """Who sends what to whom: every device receives each missing element exactly once.
 
     If several devices hold a part, the devices that need some of it are numbered, and receiver k
     gets it from holder ``k % copies``: so the holders share the work. Along ``same`` axes the

@@ -297,7 +297,7 @@ class Plan(Displayed):
         return as_int(device, "device", 0, self.devices - 1, fix=fix)
 
     def table(self, most: int = RESHARD_ROWS) -> tuple[Message, ...]:
-        """Return all messages, by receiver, up to so many of them.
+        """Return all messages, by receiver, if there are at most ``most``.
 
         Raises:
             UnsupportedError: if there are more.

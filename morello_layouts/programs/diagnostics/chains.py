@@ -46,7 +46,7 @@ class ChainStep:
 
 @frozen
 class MoveChain:
-    """Moves one after the other, from a value that is no move's result.
+    """Moves one after the other; the first one reads a value that no move made.
 
     >>> from morello_layouts import diagnose, read_hlo
     >>> text = '''%a = f32[8,4]{1,0} negate(%x)

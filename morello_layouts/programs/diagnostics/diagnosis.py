@@ -139,7 +139,7 @@ class Diagnosis(Report):
             written[move.verdict.effect == "memory space"] += move.written_bytes
         fused = sum(move.fused_bytes for move in self.moves)
         line = f"copies and relayouts write {bytes_text(written[False])}"
-        line += f", and move up to {bytes_text(fused)} inside fusions" if fused else ""
+        line += f" (plus up to {bytes_text(fused)} inside fusions)" if fused else ""
         between = f"copies from one memory to another write {bytes_text(written[True])}"
         return (line,) * bool(fused or any(written.values())) + (between,) * bool(written[True])
 

@@ -244,7 +244,7 @@ _MOVING: Final = frozenset({
 
 
 def _taken(pending: deque[HloInstruction]) -> Iterator[HloInstruction]:
-    """Take instructions from a queue that may grow meanwhile, so many at most."""
+    """Take at most FORCE_STEPS instructions from a queue that may grow meanwhile."""
     for _ in range(FORCE_STEPS):
         if not pending:
             return

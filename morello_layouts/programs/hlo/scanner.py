@@ -404,7 +404,7 @@ def bracket_depth(text: str) -> int:
 def attributes_of(text: str) -> dict[str, str]:
     r"""Return names and values of attributes, as they are written.
 
-    What is no attribute belongs to the value before it.
+    Text that is not an attribute belongs to the value before it.
 
     >>> attributes_of("kind=kLoop, calls=%f, metadata={op_name=\"a, b\"}")["metadata"]
     '{op_name="a, b"}'

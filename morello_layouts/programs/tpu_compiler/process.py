@@ -95,7 +95,7 @@ class Outcome:
 
 
 def _topology(generation: str, devices: int) -> str:
-    """Return the name of the smallest topology of a generation with so many devices.
+    """Return the name of a generation's smallest topology with this number of devices.
 
     >>> _topology("v5e", 1), _topology("v5e", 8), _topology("v5p", 8), _topology("v4", 8)
     ('v5e:2x2', 'v5e:2x4', 'v5p:2x2x2', 'v4:2x2x1')
