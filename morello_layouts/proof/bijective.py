@@ -137,7 +137,7 @@ def _first_answer(claim: str, m: AnyMap, context: isl.Context) -> Proof:
                 missing = missing or error
             except NotAffineError:  # such as an exclusive or before a pad: few are counted
                 counted = ByScattered(m, context)
-                if m.recipe is None or m.replicas != 1 or not counted.few:
+                if m.recipe is None or m.replicas != 1 or not (counted.few or names_of(m)):
                     raise
                 return cast(Proof, getattr(counted, claim)())
             else:
@@ -280,7 +280,10 @@ class ByScattered(Way):
     def injective(self) -> Proof:
         if self.few:
             return enumerated_is_injective(self.own)
-        return ByRelations(self.m, self.context).injective()
+        try:
+            return ByRelations(self.m, self.context).injective()
+        except NotAffineError as error:  # such as a pitch by name
+            return self._sampled(INJECTIVE, enumerated_is_injective, error)
 
     def surjective(self) -> Proof:
         if self.few:
@@ -288,13 +291,26 @@ class ByScattered(Way):
         try:
             padding = self.m.unused
         except UnsupportedError as error:
-            return Proof(SURJECTIVE, None, f"{error.what}: {error.why}")
+            return self._sampled(SURJECTIVE, enumerated_is_surjective, error)
         holds = padding == 0 if isinstance(padding, int) else None
         reason = "every slot holds an element" if holds else f"{padding} slots are padding"
         return Proof(SURJECTIVE, holds, reason, DIGITS, unused=padding)
 
     def bijective(self) -> Proof:
-        return super().bijective() if self.few else ByRelations(self.m, self.context).bijective()
+        if self.few:
+            return super().bijective()
+        try:
+            return ByRelations(self.m, self.context).bijective()
+        except UnsupportedError:  # a pitch by name, or no inverse formula
+            return super().bijective()
+
+    def _sampled(
+        self, claim: str, decide: Callable[[AffineMap], Proof], why: UnsupportedError
+    ) -> Proof:
+        """Look for small sizes at which a claim fails, which is open for others."""
+        reason = f"{why.what}: {why.why}"
+        found = sampled(self.own, claim, decide) if names_of(self.m) else Proof(claim, None, "")
+        return found if found.holds is False else Proof(claim, None, reason)
 
 
 class ByInverse(Way):

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property, partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property, partial, reduce
 from itertools import product
+from math import gcd
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from morello_layouts.core.expr import AffineExpr
 from morello_layouts.core.expr.affine import Digit, digit
 from morello_layouts.core.expr.assumptions import Assumption
 from morello_layouts.core.expr.conversions import size_to_sympy, to_sympy
-from morello_layouts.core.expr.sizes import Int, SizeExpr, sign
+from morello_layouts.core.expr.sizes import (
+    Int,
+    SizeExpr,
+    common_divisor,
+    evaluated,
+    is_nonnegative,
+    sign,
+)
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.limits import PROOF_VALUES, PROOF_VALUES_OF_MANY
 from morello_layouts.proof.isl import Parameters, Space, at_least, union
@@ -53,6 +62,26 @@ class Fact:
         if self.kind == "divisible":
             value = value.mod_val(space.val(self.modulus))
         return value.to_pw_aff().zero_set().params()
+
+    @property
+    def is_true(self) -> bool:
+        """Whether a fact about a number holds."""
+        number: Any = self.form.const
+        if self.kind == "divisible":
+            return bool(number % self.modulus == 0)
+        return bool(number == 0 or (self.kind == "nonnegative" and number > 0))
+
+    def of(self, number: Int) -> Fact:
+        """Return the same fact of another number."""
+        return replace(self, form=AffineExpr((), number))
+
+    def at(self, name: str, end: int) -> Fact:
+        """Return the fact at one value of a size; a fact with floors is left as it is."""
+        number = self.form.const
+        if self.form.terms or isinstance(number, int):
+            return self
+        names: dict[str, Int] = {one: SizeExpr.named(one) for one in number.names()}
+        return self.of(number.evaluate({**names, name: end}))
 
     def sympy(self, named: Mapping[str, sympy.Symbol]) -> Any:
         """Return the constraint as a SymPy relation."""
@@ -239,14 +268,90 @@ class SizeSet:
             return NO_SIZES
         if self.parts is None:
             return Condition(f"the sizes are in {self._isl_text()}")
-        texts = [" and ".join(sorted(map(str, part), key=_subject)) for part in self.parts]
-        return Condition(", or ".join(texts), partial(_relation, self.parts, maps))
+        parts = self._solved(self.parts)
+        if not parts:
+            return NO_SIZES
+        texts = [" and ".join(sorted(map(str, part), key=_subject)) for part in parts]
+        return Condition(", or ".join(texts), partial(_relation, parts, maps))
+
+    def _solved(self, parts: list[list[Fact]]) -> list[list[Fact]]:
+        """Return parts with products that are 0 split, and known sizes put in for their names.
+
+        ISL takes a product of sizes for a size of its own, so it keeps ``M*N + 5 = 5*M + N``, which
+        is ``M = 1, or N = 5``.
+        """
+        if self.space.parameters.are_names:
+            return parts
+        assumed = {one.name: one for one in self.space.parameters.assumptions}
+        found = {frozenset(x): x for part in parts for x in _solutions(part, assumed)}
+        kept = [part for key, part in found.items() if not any(other < key for other in found)]
+        return sorted(kept, key=lambda part: (len(part), sorted(map(str, part))))
 
     def _isl_text(self) -> str:
         text = str(self.sizes.coalesce().gist(self.space.sizes))
         for k, size in enumerate(self.space.parameters.sizes()):
             text = text.replace(f"p{k}", str(size))
         return text
+
+
+def _solutions(part: Sequence[Fact], assumed: Mapping[str, Assumption]) -> Iterator[list[Fact]]:
+    """Yield alternatives that are a part together, each with the sizes that it fixes put in."""
+    for fact in part:
+        number, others = fact.form.const, [one for one in part if one is not fact]
+        if fact.form.terms or (fact.kind != "zero" and not isinstance(number, int)):
+            continue
+        if isinstance(number, int):
+            yield from _solutions(others, assumed) if fact.is_true else ()
+            return
+        if _has_no_zero(number):
+            return
+        factors = _factors(number)
+        if factors != [number]:
+            for factor in factors:
+                yield from _solutions([*others, fact.of(factor)], assumed)
+            return
+        size, _, end = fact._bound or (number, "", 0)
+        if isinstance(name := size.as_atom(), str):
+            if assumed.get(name, Assumption(name)).holds_for(end):
+                put = [one.at(name, end) for one in others]
+                yield from ([fact, *solved] for solved in _solutions(put, assumed))
+            return
+    yield [*part]
+
+
+def _has_no_zero(number: SizeExpr) -> bool:
+    """Return whether a polynomial is seen to be 0 for no sizes."""
+    if is_nonnegative(number - 1) or is_nonnegative(-number - 1):
+        return True
+    (constant,) = [c for m, c in number.terms if not m] or [0]
+    return bool(constant % gcd(*(c for m, c in number.terms if m)))
+
+
+def _factors(number: SizeExpr) -> list[SizeExpr]:
+    """Return factors whose product is 0 where a polynomial is, none of them a product of sizes.
+
+    >>> m, n = SizeExpr.named("M"), SizeExpr.named("N")
+    >>> print(*_factors(2 * m * m * n + 5 * m - 5 * m * m - 2 * m * n))
+    2*N - 5 M - 1
+    """
+    number = _primitive(number)
+    names = {x: SizeExpr.named(x) for x in sorted(number.atoms()) if isinstance(x, str)}
+    for name in names if len(names) == len(number.atoms()) else ():
+        rest = evaluated(number, {**names, name: 0})
+        factor = _primitive(evaluated(number, {**names, name: 1}) - rest)
+        if isinstance(factor, SizeExpr):
+            other, left = divmod(number, factor)
+            if left == 0 and isinstance(other, SizeExpr):
+                return [*_factors(factor), *_factors(other)]
+    return [number]
+
+
+def _primitive(number: Int) -> Any:
+    """Return a polynomial without the number and the product of sizes that divide it."""
+    if isinstance(number, int):
+        return number
+    parts: list[Int] = [SizeExpr((term,)) if term[0] else term[1] for term in number.terms]
+    return number // reduce(common_divisor, parts)
 
 
 def _relation(parts: Iterable[Iterable[Fact]], maps: Iterable[Named]) -> Any:

@@ -100,6 +100,7 @@ OVERLAPPING = [
         "2*i + j + 3", "2*i + j + k", "4*i + 2*j + k", "i + 2*j + 6*k", "i//2 + j", "i%3 + 3*j",
     )),
     ("2*i + j", "N >= 2"), ("3*i + j", "N % 3 == 0"), ("3*i + j", "M <= 2"),
+    ("2*i + j", "N >= 3"), ("2*i + j", "N % 5 == 0"), ("7*i + 2*j", None),
 ]  # fmt: skip
 
 
@@ -124,13 +125,55 @@ def test_each_condition_at_a_grid_of_sizes(text: str, assuming: str | None) -> N
         assert judged.points > 5
 
 
-def test_the_condition_of_both_halves() -> None:
-    m = ml.index_map("strided<[2, 1]>", ("M", "N"))
+# What ISL says in products of sizes: they are split, fixed sizes are put in, others are left out.
+BOTH_HALVES = [
+    ("strided<[2, 1]>", ("M", "N"), None, "M = 1, or N = 2"),
+    ("strided<[2, 1]>", ("M", "N"), "N >= 3", "M = 1"),
+    ("strided<[2, 1]>", ("M", "N"), "M >= 2 and N >= 3", "no sizes"),
+    ("strided<[12, 1]>", (21, "N"), None, "N = 12"),
+    ("strided<[12, 1]>", (20, "N"), "N % 5 == 0", "no sizes"),
+    ("strided<[12, 5]>", ("M", 20), None, "no sizes"),
+    ("strided<[4, 2, 1]>", ("M", "N", "K"), None,
+     "K = 2 and M = 1, or K = 2 and N = 2, or K = 4 and N = 1, or M = 1 and N = 1"),
+]  # fmt: skip
+
+
+@each_row("text, shape, assuming, condition", BOTH_HALVES)
+def test_the_condition_of_both_halves(
+    text: str, shape: tuple[int | str, ...], assuming: str | None, condition: str
+) -> None:
+    m = ml.index_map(text, shape, assuming=assuming)
     found = is_bijective(m)
-    assert str(found.condition) == "M*N + 2 = 2*M + N and N <= 2, or M = 1 and M*N = N"
-    assert found.counterexample.sizes == {"M": 2, "N": 1}
+    assert str(found.condition) == condition
+    assert is_bijective(m.at(**found.counterexample.sizes)).holds is False
+
+
+def test_a_half_that_is_open_leaves_no_condition() -> None:
     backwards = is_bijective(ml.index_map("strided<[-1, 2], offset: 10>", ("M", "N")))
     assert (backwards.holds, backwards.condition) == (False, None)
+
+
+# Strides by name, and without an inverse formula: ISL reads none, and small sizes refute them.
+SAMPLED = [
+    ("strided<[8, 3]>", ("M", 5), (True, False, False), {"M": 1}),
+    ("strided<[M, 1]>", ("M", 2), (None, False, False), {"M": 3}),
+    ("strided<[P, 8, 1]>", (7, 3, "M"), (False, False, False), {"M": 1, "P": 2}),
+    ("(M,5):(LD,3)", ("M", 5), (False, False, False), {"M": 2, "LD": 3}),
+]
+
+
+@each_row("text, shape, holds, sizes", SAMPLED)
+def test_small_sizes_refute_strides_by_name(
+    text: str, shape: tuple[int | str, ...], holds: tuple[bool | None, ...], sizes: dict[str, int]
+) -> None:
+    m = ml.index_map(text, shape)
+    questions = (is_injective, is_surjective, is_bijective)
+    answers = [ask(m) for ask in questions]
+    assert tuple(x.holds for x in answers) == holds
+    assert answers[2].counterexample.sizes == sizes
+    for ask, answer in zip(questions, answers, strict=True):
+        if answer.holds is False:
+            assert ask(m.at(**answer.counterexample.sizes)).holds is False
 
 
 # Maps of many kinds, and what refutes that they fill their buffers.
