@@ -10,12 +10,14 @@ from typing import Any, Final, NoReturn, TypeGuard
 from morello_layouts.core.checks import shown, whole
 from morello_layouts.core.description import listed
 from morello_layouts.core.expr import AffineExpr, variable
+from morello_layouts.core.expr.affine import xor
+from morello_layouts.core.expr.bitwise import bits_of, either, shift_left, shift_right
 from morello_layouts.core.expr.conversions import divide, number_from_sympy, remainder
 from morello_layouts.core.expr.sizes import Int, SizeExpr
 from morello_layouts.errors import LayoutError
 from morello_layouts.notations.coordinates import FormulaLayout, OffsetLayout
 
-_RULE: Final = "a function of coordinates computes with + - * // % and integers only"
+_RULE: Final = "a function of coordinates computes with + - * // % << >> & ^ | and integers only"
 
 
 def is_function(value: object) -> TypeGuard[Callable[..., Any]]:
@@ -36,7 +38,7 @@ def layout_of_function(function: Callable[..., Any]) -> FormulaLayout:
     Traceback (most recent call last):
     morello_layouts.errors.LayoutError: <lambda>: i < j has no answer, for i and j are any \
 coordinates
-    a function of coordinates computes with + - * // % and integers only
+    a function of coordinates computes with + - * // % << >> & ^ | and integers only
     write one formula for all coordinates, with // and %
     """
     name = getattr(function, "__name__", "the function")
@@ -128,23 +130,6 @@ def _by(operation: Callable[[AffineExpr, Int], AffineExpr]) -> Any:
     return apply
 
 
-def _bits(left: AffineExpr, right: AffineExpr) -> AffineExpr:
-    """Return ``left & right`` if one of them is a mask of the lowest bits."""
-    form, mask = (left, right) if not right.terms else (right, left)
-    number = mask.const
-    if mask.terms or not isinstance(number, int) or number < 0 or number & (number + 1):
-        what = f"{left} & {right}"
-        raise LayoutError(what, _RULE, "use masks of the lowest bits, such as 7, or % for others")
-    return remainder(form, number + 1)
-
-
-def _power(right: AffineExpr) -> int:
-    count = right.const
-    if right.terms or not isinstance(count, int) or not 0 <= count < 64:
-        raise LayoutError(f"a shift by {right}", _RULE, "shift by 0 to 63 bits")
-    return 1 << count
-
-
 def _unknown(sign: str) -> Any:
     def compare(left: Any, right: Any, /) -> NoReturn:
         names = sorted({v.name for x in (left, right) if isinstance(x, Coordinate)
@@ -179,11 +164,16 @@ class Coordinate:
     __mul__, __rmul__ = _binary("*", _product)
     __floordiv__, __rfloordiv__ = _binary("//", _by(divide))
     __mod__, __rmod__ = _binary("%", _by(remainder))
-    __and__, __rand__ = _binary("&", _bits)
-    __lshift__, __rlshift__ = _binary("<<", lambda a, b: a * _power(b))
-    __rshift__, __rrshift__ = _binary(">>", lambda a, b: divide(a, _power(b)))
+    __and__, __rand__ = _binary("&", bits_of)
+    __or__, __ror__ = _binary("|", either)
+    __xor__, __rxor__ = _binary("^", xor)
+    __lshift__, __rlshift__ = _binary("<<", shift_left)
+    __rshift__, __rrshift__ = _binary(">>", shift_right)
     __lt__, __le__, __gt__, __ge__ = (_unknown(sign) for sign in ("<", "<=", ">", ">="))
     __eq__, __ne__ = _unknown("=="), _unknown("!=")
+
+    def __invert__(self) -> Coordinate:
+        return Coordinate(-self.form - 1)
 
     def __neg__(self) -> Coordinate:
         return Coordinate(-self.form)

@@ -47,19 +47,28 @@ def _number(form: AffineExpr) -> int | None:
     return form.const if not form.terms and isinstance(form.const, int) else None
 
 
+def _is_bit(form: AffineExpr) -> bool:
+    lo, hi = form.interval
+    return isinstance(lo, int) and isinstance(hi, int) and lo >= 0 and hi <= 1
+
+
 def bits_of(form: AffineExpr, mask: AffineExpr) -> AffineExpr:
-    """Return ``form & mask`` of a number and a form, either way round.
+    """Return ``form & mask`` of a number and a form, either way round, or of two bits.
 
     >>> from morello_layouts.core.expr.affine import variable
     >>> i = variable("i")
     >>> print(bits_of(i, AffineExpr((), 0x380)), "and", bits_of(i, AffineExpr((), ~7)))
     128*((i//128)%8) and i - (i%8)
+    >>> print(bits_of(1 - i % 2, (i // 8) % 2))
+    (-(i%2) + (i//8)%2 + 1)//2
     """
     for of, bits in ((form, _number(mask)), (mask, _number(form))):
         if bits is not None:
             return of - _ones(of, ~bits) if bits < 0 else _ones(of, bits)
+    if _is_bit(form) and _is_bit(mask):
+        return divide(form + mask, 2)
     raise UnsupportedError(
-        f"&: expected a number on one side, got {form} and {mask}",
+        f"&: expected a number on one side, or two bits, got {form} and {mask}",
         "a mask of known bits takes digits of the other side",
         "write for example i & 7",
     )
@@ -84,7 +93,7 @@ def _ones(of: AffineExpr, bits: int) -> AffineExpr:
 
 
 def either(left: AffineExpr, right: AffineExpr) -> AffineExpr:
-    """Return ``left | right`` if one is a number, or if no bit is set in both.
+    """Return ``left | right`` if one is a number, both are bits, or no bit is set in both.
 
     >>> from morello_layouts.core.expr.affine import variable
     >>> print(either(8 * variable("i"), variable("j", 0, 7)))
@@ -94,11 +103,14 @@ def either(left: AffineExpr, right: AffineExpr) -> AffineExpr:
         bits = _number(number)
         if bits is not None:
             return bits_of(form, AffineExpr((), ~bits)) + bits
+    for form, number in ((left, right), (right, left)):
         factors = [form.const, *(c for _, c in form.terms)]
         unit = gcd(*(c if isinstance(c, int) else 1 for c in factors))
         lo, hi = number.interval
         if isinstance(lo, int) and isinstance(hi, int) and lo >= 0 and hi < (unit & -unit):
             return form + number
+    if _is_bit(left) and _is_bit(right):
+        return divide(left + right + 1, 2)
     raise UnsupportedError(
         f"|: expected sides without a common bit, got {left} and {right}",
         "then the result is their sum; one is a multiple of 2 to the k, the other below it",

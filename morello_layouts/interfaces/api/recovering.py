@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from morello_layouts.core.checks import shown
 from morello_layouts.core.recipe import known
 from morello_layouts.errors import ShapeError
 from morello_layouts.interfaces.api.layouts import Shape, sizes_of
-from morello_layouts.outputs.recover import Observed, Recovered, held, observed, recovered, table_of
+from morello_layouts.outputs.recover import (
+    Observed,
+    Recovered,
+    held,
+    observed,
+    of_pairs,
+    recovered,
+    table_of,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-Observable: TypeAlias = "NDArray[Any] | Callable[..., Any]"
-"""A table of offsets, or a function."""
+Observable: TypeAlias = (
+    "NDArray[Any] | Callable[..., Any] | Mapping[Any, int] | Sequence[tuple[Any, int]]"
+)
+"""A table of offsets, a buffer, a function, or pairs of coordinate and offset."""
 
 
 def recover(
@@ -25,19 +35,22 @@ def recover(
     array: NDArray[Any] | None = None,
     size: int | None = None,
 ) -> Recovered:
-    """Return the layouts that a table of offsets, or a function, has.
+    """Return the layouts that offsets, a function or a buffer have.
 
     No layout is returned that does not fit: each is compared with all of what is given. The
-    shortest is first: its text has the fewest digits.
+    shortest is first: its text has the fewest digits. Offsets that no layout has may be those of
+    a few boxes of coordinates, as are the bits of packed fields.
 
     Args:
-        source: the offset of each element, as an array of the array's shape; or a function. One
-            that takes a coordinate for each dimension returns the offset, or the coordinates in a
-            row-major box; one that takes the array returns the buffer, as a function that packs
-            weights does.
-        shape: the shape at which a function is called; or several shapes: then the layouts fit all
-            of them.
-        array: the array that a buffer holds: then the source is the buffer. Its values differ.
+        source: the offset of each element, as an array of the array's shape; a buffer; or pairs of
+            coordinate and offset. In Python also a function. One that takes a coordinate for each
+            dimension returns the offset, or the coordinates in a row-major box; one that takes the
+            array returns the buffer, as a function that packs weights does. If items are narrower
+            than a byte, each of their bits is followed.
+        shape: the shape at which a function is called, and of the array that pairs are of. In
+            Python also several shapes: then the layouts fit all of them.
+        array: the array that a buffer holds: then the source is the buffer. If values repeat,
+            layouts in common use are tried, as for pairs.
         size: the slots of a table's buffer, which tell the padding at its end.
 
     Raises:
@@ -52,10 +65,14 @@ def recover(
     >>> found = recover(pack, [(4, 16), (8, 32)])
     >>> found.texts["einops"]
     'a (b0 b1) -> b0 a b1, b1=8'
+    >>> print(recover([((0, 1), 1), ((1, 0), 128), ((8, 0), 4096)], (64, 512)).layouts[0])
+    {1,0:T(8,128)}
     """
     if array is not None:
         return recovered([held(source, array)])
     if not callable(source):
+        if _is_pairs(source):
+            return recovered([of_pairs(source, _of_pairs(shape))])
         return recovered([Observed(table_of(source), size)])
     if shape is None:
         raise ShapeError(
@@ -64,6 +81,23 @@ def recover(
             "give the sizes, such as shape=(64, 128)",
         )
     return recovered([observed(source, each) for each in _shapes(shape)])
+
+
+def _is_pairs(source: Any) -> bool:
+    """Whether these are pairs of a coordinate in parentheses and an offset."""
+    first = next(iter(source), None) if isinstance(source, list | tuple) and source else None
+    is_pair = isinstance(first, tuple | list) and len(first) == 2
+    return isinstance(source, Mapping) or (is_pair and isinstance(first[0], tuple | list))
+
+
+def _of_pairs(shape: Any) -> tuple[int, ...]:
+    if shape is not None and len(found := _shapes(shape)) == 1:
+        return found[0]
+    raise ShapeError(
+        "pairs: expected the shape of their array",
+        "a layout depends on the sizes of its array",
+        "give one shape, such as shape=(64, 128)",
+    )
 
 
 def _shapes(given: Any) -> Sequence[tuple[int, ...]]:

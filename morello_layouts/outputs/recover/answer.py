@@ -11,13 +11,24 @@ from morello_layouts.core.fields import frozen
 from morello_layouts.core.layout import Layout
 from morello_layouts.core.plain import Displayed
 from morello_layouts.errors import LayoutError
-from morello_layouts.outputs.recover.layouts import Found, Observed, found_in, has_offsets, map_at
-from morello_layouts.outputs.recover.nearest import no_layout
-from morello_layouts.outputs.recover.orders import offset_of
+from morello_layouts.outputs.recover.few import common
+from morello_layouts.outputs.recover.layouts import (
+    Found,
+    Known,
+    Observed,
+    found_in,
+    has_offsets,
+    map_at,
+)
+from morello_layouts.outputs.recover.nearest import Box, boxes_of, no_layout
+from morello_layouts.outputs.recover.orders import MORE, offset_of
 from morello_layouts.outputs.translate.writers import WRITERS, written
 
 MOST: Final = 20
 """Layouts that an answer has."""
+
+BOX: Final = 16
+"""Elements for each box, at least, where offsets are cut into boxes."""
 
 _ASKED: Final = 3
 """Elements of larger arrays that an answer names."""
@@ -42,11 +53,15 @@ class Decider:
 class Recovered(Displayed):
     """The layouts that have the offsets of what was given, each compared with all of it."""
 
-    json_keys: ClassVar = ("layouts", "texts", "left_out", "shapes", "deciders", "unknown")
+    json_keys: ClassVar = (
+        "layouts", "texts", "left_out", "boxes", "shapes", "deciders", "unknown",
+    )  # fmt: skip
 
     found: tuple[Found, ...]  #: the layouts with their digits, the best first.
-    given: tuple[Observed, ...]  #: the tables they were compared with.
+    given: tuple[Observed | Known, ...]  #: the tables they were compared with.
     left_out: int = 0  #: how many more layouts fit, of at most two digits more than the shortest.
+    #: if no layout has all offsets: boxes of coordinates, each with a number for each step.
+    boxes: tuple[Box, ...] = ()
 
     @property
     def layouts(self) -> tuple[Layout, ...]:
@@ -62,23 +77,29 @@ class Recovered(Displayed):
     def texts(self) -> dict[str, str]:
         """The best layout in every notation that can say it, by the notation's name."""
         found: dict[str, str] = {}
-        best, shape = self.found[0].layout, self.shapes[0]
-        for to in WRITERS:
+        best, shape = self.layouts[:1], self.shapes[0]
+        for to in WRITERS if best else ():
             with suppress(LayoutError):
-                layout = written(map_at(best, shape), to)
+                layout = written(map_at(best[0], shape), to)
                 if all(has_offsets(layout, one) for one in self.given):
                     found[to] = str(layout)
         return found
 
     @cached_property
     def deciders(self) -> tuple[Decider, ...]:
-        """Elements of larger arrays that would tell the layouts apart, the first one the most."""
+        """Elements that would tell the layouts apart, the first one the most.
+
+        They are elements of a larger array, if all elements of one were given.
+        """
         orders = [one.order for one in self.found if one.order is not None]
         rank = range(len(self.shapes[0]))
         units = [{part.unit for order in orders for part in order if part.dim == k} for k in rank]
-        shape = tuple(max(*units[k], *(each[k] for each in self.shapes)) + 1 for k in rank)
+        shape, known = self.shapes[0], isinstance(self.given[0], Known)
+        if not known:
+            shape = tuple(max(0, *units[k], *(x[k] for x in self.shapes)) + 1 for k in rank)
         places = [tuple(x if j == k else 0 for j in rank)
-                  for k in rank for x in sorted({*units[k], shape[k] - 1})]  # fmt: skip
+                  for k in rank for x in sorted({*units[k], shape[k] - 1})
+                  if x < shape[k]]  # fmt: skip
         lie = {at: [offset_of(order, shape, at) for order in orders] for at in places}
         seen: list[Any] = [() for _ in orders]
         found = list[Decider]()
@@ -104,10 +125,23 @@ class Recovered(Displayed):
             found.append("the size of the buffer: the padding at its end")
         return tuple(found)
 
-    def __str__(self) -> str:
-        best, *others = self.layouts
+    @property
+    def _held(self) -> str:
+        """Where the layouts have the offsets."""
+        one = self.given[0]
         shapes = " and ".join("x".join(map(str, shape)) for shape in self.shapes)
-        lines = [f"{best}    equal at {shapes}"]
+        if isinstance(one, Known):
+            return f"fits {len(one.values):,} elements of {shapes}, of layouts in common use"
+        inner = f", the last dimension is the {one.inner}" if one.inner else ""
+        bits = f", in slots of {one.bits} bit{'s' * (one.bits > 1)}" if one.bits else ""
+        return f"equal at {shapes}{inner}{bits}"
+
+    def __str__(self) -> str:
+        if self.boxes:
+            boxes = (f"  {box}" for box in self.boxes)
+            return "\n".join([f"{len(self.boxes)} boxes, {self._held}", *boxes])
+        best, *others = self.layouts
+        lines = [f"{best}    {self._held}"]
         lines += [f"  {to}: {text}" for to, text in self.texts.items()]
         lines += [f"or {layout}" for layout in others]
         lines += [f"or {self.left_out} more"] if self.left_out else []
@@ -115,18 +149,29 @@ class Recovered(Displayed):
         return "\n".join([*lines, *(f"cannot be told: {each}" for each in self.unknown)])
 
 
-def recovered(given: Sequence[Observed]) -> Recovered:
-    """Return the layouts of tables.
+def recovered(given: Sequence[Observed | Known]) -> Recovered:
+    """Return the layouts of tables, or of what is known of some elements.
 
     Raises:
         NoLayoutError: if none has these offsets.
     """
-    found = [*found_in(given)]
+    tables = [one for one in given if isinstance(one, Observed)]
+    found = [*found_in(tables)] if tables else [*common(given[0])]  # type: ignore[arg-type]
+    if not tables:
+        found = [one for one in found if one.digits <= found[0].digits + MORE]
     if found:
         return Recovered(tuple(found[:MOST]), tuple(given), len(found[MOST:]))
-    if len(given) > 1:
-        own = (f"{'x'.join(map(str, one.shape))}: {recovered([one]).layouts[0]}" for one in given)
+    if len(tables) > 1:
+        own = (f"{'x'.join(map(str, one.shape))}: {_in_short(recovered([one]))}" for one in tables)
         raise LayoutError(
             f"no layout fits all {len(given)} shapes", "alone: " + ", ".join(own), "give fewer"
         )
-    raise no_layout(given[0])
+    error = no_layout(tables[0])
+    most = MOST if tables[0].inner == "bit" else min(MOST, tables[0].table.size // BOX)
+    if error.near is None and (boxes := boxes_of(tables[0].table, most)):
+        return Recovered((), tuple(given), boxes=boxes)
+    raise error
+
+
+def _in_short(one: Recovered) -> str:
+    return str(one.layouts[0]) if one.layouts else f"{len(one.boxes)} boxes"

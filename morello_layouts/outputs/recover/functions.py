@@ -1,4 +1,4 @@
-"""Tables of functions: of coordinates, which are called on arrays of them, and of packers."""
+"""Tables of offsets as users give them, and those of functions of coordinates."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from morello_layouts.core.recipe import delinearize
 from morello_layouts.errors import LayoutError
 from morello_layouts.notations.functions import layout_of_function
 from morello_layouts.outputs.recover.layouts import Observed
+from morello_layouts.outputs.recover.packers import packed
 
 if TYPE_CHECKING:
     from morello_layouts.outputs.recover.tables import Numbers
@@ -56,30 +57,6 @@ def table_of(value: Any, what: str = "the table") -> Numbers:
     return array.astype(np.int64, copy=False)
 
 
-def held(buffer: Any, array: Any) -> Observed:
-    """Return where a buffer holds each element of an array, of which no two are equal."""
-    slots, values = np.asarray(buffer).reshape(-1), np.asarray(array)
-    order = np.argsort(slots, kind="stable")
-    places = np.searchsorted(slots, values.reshape(-1), sorter=order)
-    places = order[np.minimum(places, len(order) - 1)] if len(order) else places
-    wrong = np.flatnonzero(slots[places] != values.reshape(-1)) if len(order) else range(1)
-    if len(wrong):
-        at = delinearize(int(wrong[0]), values.shape)
-        raise LayoutError(
-            f"the buffer: the element at {at} of the array is not in it",
-            "a buffer holds each element of its array",
-            "give the buffer and its array in one type",
-        )
-    lie = len(np.unique(places))
-    if lie < places.size or np.isin(slots, values).sum() > lie:
-        raise LayoutError(
-            "the buffer: a value of the array is in several slots or elements",
-            "a value tells where its element lies if no other element has it",
-            "give an array of different values, such as numpy.arange(n).reshape(shape)",
-        )
-    return Observed(table_of(places.reshape(values.shape)), len(slots))
-
-
 def observed(function: Callable[..., Any], shape: Sequence[int]) -> Observed:
     """Return the offsets that a function gives at a shape.
 
@@ -90,18 +67,31 @@ def observed(function: Callable[..., Any], shape: Sequence[int]) -> Observed:
     name = getattr(function, "__name__", "the function")
     count = _parameters(function)
     rank = len(shape)
-    if count == 1 and rank == 1:
-        with suppress(LayoutError):
-            return _packed(function, shape, name)
+    if count == 1 and (rank != 1 or not _has_formula(function)):
+        try:
+            return packed(function, shape, name)
+        except LayoutError:
+            if rank != 1 or not _takes(function, 0):
+                raise
     if count in (None, rank):
         return _called(function, shape, name)
-    if count == 1:
-        return _packed(function, shape, name)
     raise LayoutError(
         f"{name}: expected {rank} parameters or one, got {count}",
         "a function takes a coordinate for each dimension, or it takes the array and packs it",
         f"give a shape of {count} sizes, or a function of the array",
     )
+
+
+def _takes(function: Callable[..., Any], index: int) -> bool:
+    with suppress(Exception):
+        return whole(function(index)) is not None or isinstance(function(index), tuple | list)
+    return False
+
+
+def _has_formula(function: Callable[..., Any]) -> bool:
+    with suppress(LayoutError):
+        return bool(layout_of_function(function).forms)
+    return False
 
 
 def _parameters(function: Callable[..., Any]) -> int | None:
@@ -192,48 +182,3 @@ def _one_by_one(function: Callable[..., Any], shape: Sequence[int], name: str) -
 
 
 _RULE: Final = "a function of coordinates gives the offset, or the coordinates in a row-major box"
-
-
-# ---- functions that pack an array
-
-
-def _packed(function: Callable[..., Any], shape: Sequence[int], name: str) -> Observed:
-    numbers = np.arange(1, prod(shape) + 1).reshape(shape)
-    buffer = _call(function, numbers, name).reshape(-1)
-    again = np.array(numbers.reshape(-1)[::-1]).reshape(shape)
-    other = _call(function, again, name).reshape(-1)
-    count = numbers.size
-    held = np.flatnonzero((buffer > 0) & (buffer <= count))
-    if np.bincount(buffer[held].astype(np.int64), minlength=count + 1).max(initial=0) > 1:
-        raise LayoutError(f"{name}: elements are there several times")
-    offsets = np.full(count, -1, np.int64)
-    offsets[buffer[held].astype(np.int64) - 1] = held
-    if (offsets < 0).any() or (other[offsets] != again.reshape(-1)).any():
-        at = delinearize(int(offsets.argmin()), tuple(shape))
-        raise LayoutError(
-            f"{name}: the element at {at} is not in what it returns",
-            "a function that packs an array moves its elements",
-            "give a function from an array to the buffer",
-        )
-    return Observed(offsets.reshape(shape), len(buffer))
-
-
-def _call(function: Callable[..., Any], array: Numbers, name: str) -> Any:
-    """Call a function that packs an array, which it may not write to."""
-    kept = array.copy()
-    kept.flags.writeable = False
-    try:
-        return np.asarray(function(kept))
-    except Exception as error:
-        changed = array.copy()
-        with suppress(Exception):
-            function(changed)
-        if (written := np.flatnonzero((changed != array).reshape(-1))).size:
-            at = delinearize(int(written[0]), array.shape)
-            raise LayoutError(
-                f"{name} writes to its argument, first at {at}",
-                "a function that packs an array returns the buffer",
-                "let it change a copy",
-            ) from None
-        what = f"{name}: {type(error).__name__}: {error}"
-        raise LayoutError(what, "it was called on an array of the shape", "correct it") from error

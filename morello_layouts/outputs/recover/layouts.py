@@ -6,7 +6,7 @@ import operator
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from morello_layouts.core.expr import AffineExpr, variable
 from morello_layouts.core.expr.sizes import SizeExpr, ceil_quotient
@@ -46,11 +46,35 @@ class Observed:
 
     table: Numbers  #: the offset of each element, in elements.
     size: int | None = None  #: the slots of the buffer, if they are known.
+    #: what the last dimension counts, if the array has none for it: "bit", "copy".
+    inner: str = ""
+    bits: int | None = None  #: the bits of a slot, if the buffer has been read bit by bit.
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The sizes of the array."""
         return tuple(self.table.shape)
+
+
+@frozen(slots=False)
+class Known:
+    """What is known of some elements of an array: their offsets, or the values that lie there."""
+
+    shape: tuple[int, ...]  #: the sizes of the array.
+    places: tuple[Numbers, ...]  #: the coordinates of the elements, an array for each dimension.
+    values: Any  #: their offsets; or their values, if there is a buffer.
+    buffer: Any = None  #: what holds the values.
+
+    size: ClassVar[None] = None
+    inner: ClassVar[str] = ""
+    bits: ClassVar[None] = None
+
+    def fits(self, offsets: Numbers) -> bool:
+        """Whether the elements may have these offsets."""
+        if self.buffer is None:
+            return np.array_equal(offsets, self.values)
+        inside = int(offsets.min(initial=0)) >= 0 and offsets.max(initial=0) < len(self.buffer)
+        return inside and np.array_equal(self.buffer[offsets], self.values)
 
 
 @frozen
@@ -143,6 +167,11 @@ def _written(order: Order, rank: int, given: Sequence[Observed]) -> Layout | Non
     return None
 
 
+def layout_of(order: Order, rank: int) -> Layout:
+    """The layout of an order, which nothing was compared with."""
+    return _xla(order, rank) or _index_map(order, rank)
+
+
 def _xla(order: Order, rank: int) -> Layout | None:
     digits = []
     opens = [part.dim for part in order if part.modulus is None]
@@ -171,7 +200,7 @@ def map_at(layout: Layout, shape: Sequence[int]) -> IndexMap:
     return Subject(layout, tuple(shape) if layout.sizes is None else None).map()
 
 
-def has_offsets(layout: Layout, one: Observed) -> bool:
+def has_offsets(layout: Layout, one: Observed | Known) -> bool:
     """Whether a layout has the offsets of a table, every element compared."""
     try:
         m = map_at(layout, one.shape)
@@ -180,6 +209,9 @@ def has_offsets(layout: Layout, one: Observed) -> bool:
     if m.recipe.shape != one.shape:
         return False
     form = m.form
+    if isinstance(one, Known):
+        names = {f"d{dim}": places for dim, places in enumerate(one.places)}
+        return one.fits(form.evaluate(names) + 0 * one.places[0])
     names = [f"d{dim}" for dim in range(len(one.shape))]
     zeros = dict.fromkeys(names, 0)
     if all(len({var.name for var in AffineExpr(((atom, 1),), 0).variables()}) == 1
@@ -217,7 +249,12 @@ def _strided(visible: Sequence[Visible], shape: Sequence[int], start: int) -> La
 
 def _cute(visible: Sequence[Visible], shape: Sequence[int], start: int) -> Layout | None:
     text = _cute_text(visible, shape)
-    return None if start or text is None else _read(text, "cute")
+    return None if start or text is None else cute_layout(text)
+
+
+def cute_layout(text: str) -> Layout | None:
+    """The layout of CuTe's text; None if it is none."""
+    return _read(text, "cute")
 
 
 def _cute_text(visible: Sequence[Visible], shape: Sequence[int]) -> str | None:

@@ -62,6 +62,59 @@ def no_layout(one: Observed) -> NoLayoutError:
     )
 
 
+class Box(NamedTuple):
+    """A box of coordinates whose offsets are one number for each step along a dimension."""
+
+    start: tuple[int, ...]  #: its first coordinate.
+    shape: tuple[int, ...]  #: its sizes.
+    offset: int  #: the offset of its first element.
+    strides: tuple[int, ...]  #: the step of the offset along each dimension.
+
+    def __str__(self) -> str:
+        sides = ", ".join(f"{at}..{at + n - 1}" if n > 1 else str(at)
+                          for at, n in zip(self.start, self.shape, strict=True))  # fmt: skip
+        steps = [f"{step}*{'d' + str(k)}" for k, step in enumerate(self.strides) if step]
+        return f"({sides}) at {' + '.join([str(self.offset), *steps])}"
+
+
+def boxes_of(table: Numbers, most: int) -> tuple[Box, ...]:
+    """Return boxes that a table is cut into, by the best cut each time; none if they are many.
+
+    >>> table = np.array([[0, 1, 8], [2, 3, 9]])
+    >>> print(*boxes_of(table, 4), sep="; ")
+    (0..1, 0..1) at 0 + 2*d0 + 1*d1; (0..1, 2) at 8 + 1*d0
+    """
+    found, left = list[Box](), [((0,) * table.ndim, table)]
+    if sum(table.shape) > _CUTS:
+        return ()
+    while left:
+        at, part = left.pop()
+        if (strides := _steps(part)) is not None:
+            found.append(Box(at, part.shape, int(part.flat[0]), strides))
+        else:
+            _, dim, cut = max(
+                (sum((_steps(half) is not None) * half.size for half in np.split(part, [cut], dim)),
+                 dim, cut) for dim, n in enumerate(part.shape) for cut in range(1, n)
+            )  # fmt: skip
+            low, high = np.split(part, [cut], dim)
+            left += [((*at[:dim], at[dim] + cut, *at[dim + 1 :]), high), (at, low)]
+        if len(found) + len(left) > most:
+            return ()
+    return tuple(found)
+
+
+_CUTS: Final = 600
+"""Sizes of a table together, up to which it is cut into boxes."""
+
+
+def _steps(table: Numbers) -> tuple[int, ...] | None:
+    """The step of the offset along each dimension; None if it is not the same everywhere."""
+    steps = tuple(int(own[1]) if len(own) > 1 else 0 for own in lines_of(table, operator.sub))
+    sparse = np.indices(table.shape, sparse=True)
+    whole = sum(step * x for step, x in zip(steps, sparse, strict=True)) + table.flat[0]
+    return steps if np.array_equal(np.broadcast_to(whole, table.shape), table) else None
+
+
 class _Near(NamedTuple):
     unlike: int
     lines: list[Numbers]
