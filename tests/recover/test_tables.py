@@ -222,7 +222,99 @@ def test_a_buffer_and_its_array_tell_the_layout() -> None:
     assert "{1,0:T(2,4)}" in map(str, found.layouts)
     with pytest.raises(ml.LayoutError, match=r"the element at \(0, 1\) of the array is not in it"):
         ml.recover([5, 6], array=[[5, 7]])
-    with pytest.raises(ml.LayoutError, match="in several slots or elements"):
-        ml.recover([5, 6, 5], array=[5, 6])
-    with pytest.raises(ml.LayoutError, match="in several slots or elements"):
-        ml.recover([5, 6], array=[5, 6, 5])
+
+
+def test_copies_of_elements_are_a_dimension() -> None:
+    """The replicas of an element, in a buffer or by a packer, are the last dimension."""
+    found = ml.recover([5, 5, 6, 6, 7, 7], array=[5, 6, 7])
+    assert (str(found.layouts[0]), found.shapes) == ("{1,0}", ((3, 2),))
+    assert "the last dimension is the copy" in str(found)
+    found = ml.recover(lambda a: np.tile(a, 4), [(8,), (24,)])
+    assert str(found.layouts[0]) == "{0,1}"
+
+
+@pytest.mark.parametrize("text", ["{1,0:T(8,128)(2,1)}", "{0,1}", "{1,0:T(2,2)}"])
+def test_a_buffer_whose_values_repeat(text: str) -> None:
+    """Layouts in common use are tried, and all that fit are named."""
+    array = np.random.default_rng(0).integers(0, 5, (24, 200))
+    buffer = ml.pack(text, array)
+    found = ml.recover(buffer, array=array)
+    assert str(found.layouts[0]) == text
+    for layout in found.layouts:
+        offsets_ = offsets(layout, array.shape)
+        assert np.array_equal(buffer[offsets_], array)
+    with pytest.raises(ml.LayoutError, match="layouts in common use fits"):
+        ml.recover(np.roll(buffer, 1), array=array)
+
+
+def test_a_few_pairs_tell_a_common_layout() -> None:
+    pairs = [((0, 1), 1), ((1, 0), 2), ((2, 0), 256), ((8, 0), 4096), ((0, 128), 1024)]
+    truth = ml.index_map("{1,0:T(8,128)(2,1)}", (64, 512))
+    pairs = [(at, truth(*at)) for at, _ in pairs]
+    found = ml.recover(pairs, (64, 512))
+    assert [str(each) for each in found.layouts] == ["{1,0:T(8,128)(2,1)}"]
+    few = ml.recover(dict(pairs[3:]), (64, 512))
+    assert len(few.layouts) > 1
+    at = few.deciders[0]
+    assert at.shape == (64, 512)
+    for layout, offset in zip(few.layouts, at.offsets, strict=True):
+        assert offset is None or ml.index_map(layout, (64, 512))(*at.coordinate) == offset
+        assert all(ml.index_map(layout, (64, 512))(*x) == y for x, y in pairs[3:])
+    with pytest.raises(ml.LayoutError, match=r"expected a coordinate in 64x512 and its offset"):
+        ml.recover([((64, 0), 1)], (64, 512))
+    with pytest.raises(ml.LayoutError, match="expected the shape of their array"):
+        ml.recover([((1, 0), 1)])
+
+
+def q4_0(a: Any) -> Any:
+    """The nibbles of a block of GGUF's q4_0: weight j and weight j + 16 share byte j."""
+    low, high = np.moveaxis(a.reshape(-1, 2, 16), 1, 0)
+    return (low | high << 4).astype(np.uint8)
+
+
+def q4_k_scales(both: Any) -> Any:
+    """The scales and mins of a block of GGUF's q4_K, of six bits each."""
+    s, m = both.astype(np.uint8)
+    high = [x[:4] | x[4:] >> 4 << 6 for x in (s, m)]
+    return np.concatenate([*high, s[4:] & 15 | (m[4:] & 15) << 4])
+
+
+def words(a: Any) -> Any:
+    """Eight nibbles in a word of 32 bits, as AWQ orders them."""
+    out = np.zeros((a.shape[0], a.shape[1] // 8), np.uint32)
+    for k, place in enumerate((0, 2, 4, 6, 1, 3, 5, 7)):
+        out |= a[:, place::8].astype(np.uint32) << np.uint32(4 * k)
+    return out
+
+
+def test_narrow_items_are_followed_bit_by_bit() -> None:
+    found = ml.recover(q4_0, [(64,), (96,)])
+    assert found.given[0].bits == 4
+    assert found.texts["einops"] == "(a0 a1 a2) -> a0 a2 a1, a1=2, a2=16"
+    awq = ml.recover(words, [(4, 32), (3, 48)])
+    assert awq.given[0].bits == 4
+    assert awq.texts["morello"] == "[0, 1, 1 oe(8)]"
+
+
+def test_fields_of_bits_are_boxes() -> None:
+    found = ml.recover(q4_k_scales, (2, 8))
+    assert (found.layouts, len(found.boxes)) == ((), 3)
+    item = np.zeros((2, 8), int)
+    seen = set()
+    for box in found.boxes:
+        for step in np.ndindex(*box.shape):
+            which, k, bit = (x + y for x, y in zip(box.start, step, strict=True))
+            item[:] = 0
+            item[which, k] = 1 << bit
+            buffer = np.unpackbits(q4_k_scales(item), bitorder="little")
+            at = box.offset + sum(x * y for x, y in zip(step, box.strides, strict=True))
+            assert np.flatnonzero(buffer).tolist() == [at]
+            seen.add(at)
+    assert len(seen) == 96
+    assert "3 boxes" in str(found)
+
+
+def test_what_two_layouts_have_is_boxes() -> None:
+    left, right = np.arange(64).reshape(16, 4), 64 + np.arange(64).reshape(4, 16).T
+    found = ml.recover(np.concatenate([left, right], 1))
+    assert [(box.start, box.shape) for box in found.boxes] == [((0, 0), (16, 4)), ((0, 4), (16, 4))]

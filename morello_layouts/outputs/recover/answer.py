@@ -166,11 +166,14 @@ def recovered(given: Sequence[Observed | Known]) -> Recovered:
         raise LayoutError(
             f"no layout fits all {len(given)} shapes", "alone: " + ", ".join(own), "give fewer"
         )
-    error = no_layout(tables[0])
-    most = MOST if tables[0].inner == "bit" else min(MOST, tables[0].table.size // BOX)
-    if error.near is None and (boxes := boxes_of(tables[0].table, most)):
-        return Recovered((), tuple(given), boxes=boxes)
-    raise error
+    one = tables[0]
+    is_bits = one.inner == "bit"
+    error = None if is_bits else no_layout(one)
+    if error is None or BOX * error.unlike > one.table.size or error.near is None:
+        boxes = boxes_of(one.table, MOST if is_bits else min(MOST, one.table.size // BOX))
+        if boxes:
+            return Recovered((), tuple(given), boxes=boxes)
+    raise error or no_layout(one)
 
 
 def _in_short(one: Recovered) -> str:

@@ -25,6 +25,7 @@ from morello_layouts.outputs.recover.layouts import (
     layout_of,
 )
 from morello_layouts.outputs.recover.orders import Order, Part, offset_of
+from morello_layouts.outputs.recover.packers import copies_at, spelled
 
 _RANK: Final = 4
 """Dimensions up to which all orders are tried."""
@@ -59,22 +60,22 @@ def held(buffer: Any, array: Any) -> Observed | Known:
     """Return where a buffer holds each element of an array."""
     slots, values = np.asarray(buffer).reshape(-1), np.asarray(array)
     flat = values.reshape(-1)
-    order = np.argsort(slots, kind="stable")
-    places = np.searchsorted(slots, flat, sorter=order)
-    places = order[np.minimum(places, len(order) - 1)] if len(order) else places
-    wrong = np.flatnonzero(slots[places] != flat) if len(order) else range(1)
-    if len(wrong):
-        at = delinearize(int(wrong[0]), values.shape)
+    missing = np.flatnonzero(~np.isin(flat, slots)) if flat.size else range(1)
+    if len(missing):
+        at = delinearize(int(missing[0]), values.shape)
         raise LayoutError(
             f"the buffer: the element at {at} of the array is not in it",
             "a buffer holds each element of its array",
             "give the buffer and its array in one type",
         )
-    lie = len(np.unique(places))
-    if lie < places.size or np.isin(slots, flat).sum() > lie:
-        places = tuple(x.reshape(-1) for x in np.indices(values.shape))
-        return Known(values.shape, places, flat, slots)
-    return Observed(table_of(places.reshape(values.shape)), len(slots))
+    order = np.argsort(flat, kind="stable")
+    if (flat[order[1:]] != flat[order[:-1]]).all():
+        which = order[np.minimum(np.searchsorted(flat, slots, sorter=order), flat.size - 1)]
+        copies = spelled(np.where(flat[which] == slots, which + 1, 0), flat.size)
+        if copies is not None:
+            return copies_at(copies, values.shape, len(slots))
+    places = tuple(x.reshape(-1) for x in np.indices(values.shape))
+    return Known(values.shape, places, flat, slots)
 
 
 def common(one: Known) -> Iterator[Found]:
@@ -106,7 +107,12 @@ def common(one: Known) -> Iterator[Found]:
             "give the offset of each element, or an array of different values, "
             "such as numpy.arange(n).reshape(shape)",
         )
-    yield from sorted(found, key=lambda each: each.digits)
+    yield from sorted(found, key=_likely)
+
+
+def _likely(one: Found) -> tuple[int, int]:
+    """Few digits before many, then large tiles before small ones."""
+    return one.digits, -prod(part.modulus or 1 for part in one.order or ())
 
 
 def _orders(rank: int) -> Iterator[Order]:

@@ -29,12 +29,12 @@ def packed(function: Callable[..., Any], shape: Sequence[int], name: str) -> Obs
     count = prod(shape)
     numbers = np.arange(1, count + 1).reshape(shape)
     buffer = _call(function, numbers, name).reshape(-1)
-    found = _spelled(buffer, count)
+    found = spelled(buffer, count)
     again = numbers.reshape(-1)[::-1].reshape(shape)
     if found is not None:
         other = _call(function, again, name).reshape(-1)
         if other.shape == buffer.shape and (other[found] == again.reshape(-1, 1)).all():
-            return _copies(found, shape, len(buffer))
+            return copies_at(found, shape, len(buffer))
     bits = _bit_by_bit(function, shape, name)
     if bits is not None:
         return bits
@@ -47,8 +47,11 @@ def packed(function: Callable[..., Any], shape: Sequence[int], name: str) -> Obs
     )
 
 
-def _spelled(numbers: Any, count: int) -> Numbers | None:
-    """The slots of each element by the numbers in slots, from 1; None if they are not as many."""
+def spelled(numbers: Any, count: int) -> Numbers | None:
+    """Return the slots of each element, whose numbers from 1 are in slots.
+
+    None if elements are missing, or have more copies than others.
+    """
     slots = np.flatnonzero((numbers > 0) & (numbers <= count))
     each = np.bincount(numbers[slots].astype(np.int64), minlength=count + 1)[1:]
     if not each[0] or (each != each[0]).any():
@@ -57,7 +60,8 @@ def _spelled(numbers: Any, count: int) -> Numbers | None:
     return np.asarray(slots[order].reshape(count, each[0]), np.int64)
 
 
-def _copies(slots: Numbers, shape: Sequence[int], size: int) -> Observed:
+def copies_at(slots: Numbers, shape: Sequence[int], size: int) -> Observed:
+    """Return the table of slots, with a dimension for the copies of an element if it has some."""
     if slots.shape[1] == 1:
         return Observed(slots.reshape(shape), size)
     return Observed(slots.reshape(*shape, -1), size, "copy")
@@ -88,10 +92,10 @@ def _bits(
     zero = of(numbers * 0)
     taken, planes = np.zeros(len(zero), bool), list["Numbers"]()
     for bit in range(kind.itemsize * 8):
-        spelled = np.zeros(len(zero), np.int64)
+        numbered = np.zeros(len(zero), np.int64)
         for k in range(count.bit_length()):
-            spelled += (of((numbers >> k & 1) << bit) ^ zero).astype(np.int64) << k
-        slots = _spelled(spelled, count)
+            numbered += (of((numbers >> k & 1) << bit) ^ zero).astype(np.int64) << k
+        slots = spelled(numbered, count)
         if slots is None or slots.shape[1] > 1 or taken[slots].any():
             break
         taken[slots] = True
