@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from morello_layouts.core.checks import shown
+from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.recipe import known
 from morello_layouts.errors import ShapeError
 from morello_layouts.interfaces.api.layouts import Shape, sizes_of
@@ -47,8 +49,8 @@ def recover(
             dimension returns the offset, or the coordinates in a row-major box; one that takes the
             array returns the buffer, as a function that packs weights does. If items are narrower
             than a byte, each of their bits is followed.
-        shape: the shape at which a function is called, and of the array that pairs are of. In
-            Python also several shapes: then the layouts fit all of them.
+        shape: the shape of the array, which pairs need, and at which a function is called; or
+            several shapes for a function: then the layouts fit all of them.
         array: the array that a buffer holds: then the source is the buffer. If values repeat,
             layouts in common use are tried, as for pairs.
         size: the slots of a table's buffer, which tell the padding at its end.
@@ -69,11 +71,16 @@ def recover(
     {1,0:T(8,128)}
     """
     if array is not None:
-        return recovered([held(source, array)])
+        values = np.asarray(array)
+        values = values if shape is None else in_shape(values, _one_shape(shape, "an array"))
+        return recovered([held(source, values)])
     if not callable(source):
         if _is_pairs(source):
-            return recovered([of_pairs(source, _of_pairs(shape))])
-        return recovered([Observed(table_of(source), size)])
+            return recovered([of_pairs(source, _one_shape(shape, "pairs"))])
+        table = table_of(source)
+        if shape is not None:
+            table = in_shape(table, _one_shape(shape, "a table"))
+        return recovered([Observed(table, size)])
     if shape is None:
         raise ShapeError(
             f"no shape given for {shown(source)}",
@@ -90,13 +97,24 @@ def _is_pairs(source: Any) -> bool:
     return isinstance(source, Mapping) or (is_pair and isinstance(first[0], tuple | list))
 
 
-def _of_pairs(shape: Any) -> tuple[int, ...]:
+def _one_shape(shape: Any, what: str) -> tuple[int, ...]:
     if shape is not None and len(found := _shapes(shape)) == 1:
         return found[0]
     raise ShapeError(
-        "pairs: expected the shape of their array",
+        f"{what}: expected the shape of the array",
         "a layout depends on the sizes of its array",
         "give one shape, such as shape=(64, 128)",
+    )
+
+
+def in_shape(table: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """Return a table in a shape, in the order of its rows."""
+    if table.size == prod(shape):
+        return table.reshape(shape)
+    raise ShapeError(
+        f"{table.size} numbers for an array of {'x'.join(map(str, shape))}",
+        "each element has one",
+        "give the shape whose sizes multiply to their number",
     )
 
 

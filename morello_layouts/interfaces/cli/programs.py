@@ -13,15 +13,26 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
+from morello_layouts.core.checks import shown
 from morello_layouts.errors import LayoutError
-from morello_layouts.interfaces.cli.reading import File, Natural, Positive, Sizes
+from morello_layouts.interfaces.cli.reading import (
+    File,
+    Natural,
+    Positive,
+    Shapes,
+    Sizes,
+    coordinate,
+)
 from morello_layouts.interfaces.cli.results import Answer, Status
 from morello_layouts.interfaces.cli.terminal import print_text, printable
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from morello_layouts.interfaces.explorer.server import Server
+    from morello_layouts.outputs.recover import Recovered
     from morello_layouts.programs.diagnostics import (
         Diagnosis,
         FleetReport,
@@ -362,6 +373,85 @@ def _checked(server: Server, url: str, question: Any) -> Answer:
     refusal = "\n".join(errors[0][part] for part in ("what", "why", "fix")) if errors else None
     return Answer(facts, f"{url} answers in {milliseconds} ms", refusal=refusal,
                   status=Status.BAD_INPUT if errors else None)  # fmt: skip
+
+
+def recover(
+    source: File,
+    shape: Shapes | None = None,
+    *,
+    array: File | None = None,
+    size: int | None = None,
+    element_type: str | None = None,
+) -> Recovered | Answer:
+    """Say what layout offsets, a function or a buffer have.
+
+    A file .npy holds the offset of each element, or with --array the buffer; so does a file of
+    numbers, a row a line, and a file of bytes with their --type. FILE.py:FUNCTION is run as Python.
+    It takes coordinates and gives the offset, or it takes the array and gives the buffer. Pairs
+    are written as coordinate=offset. Text is never evaluated.
+
+    Args:
+        source: a file, FILE.py:FUNCTION, or pairs.
+        shape: the sizes of the array; for a function also several, each with an option of its own.
+        array: the file of the array that the buffer holds.
+        size: the slots of the buffer of a table.
+        element_type: the type of numbers in files of bytes, as NumPy writes it.
+    """
+    from morello_layouts.interfaces.api import recover as asked
+    from morello_layouts.outputs.recover import NoLayoutError
+    from morello_layouts.programs.tpu_compiler.program import load_function
+
+    more: dict[str, Any] = {"size": size}
+    given: Any
+    if ".py:" in source:
+        given = load_function(source)
+    elif "=" in source and not os.path.isfile(source):
+        given = [(coordinate(at), int(offset)) for at, offset in _pairs(source)]
+    else:
+        given = _numbers(source, element_type)
+    if array is not None:
+        more["array"] = _numbers(array, element_type)
+    try:
+        return asked(given, shape, **more)
+    except NoLayoutError as error:
+        near = error.near and str(error.near.layout)
+        facts = {"why": error.what, "nearest": near, "unlike": error.unlike if near else None}
+        return Answer(facts, str(error), holds=False)
+
+
+def _pairs(text: str) -> list[tuple[str, str]]:
+    """Split ``0,1=1 1,0=128``."""
+    parts = [
+        re.fullmatch(r"\(?([\d, ]+)\)?=(\d{1,18})", part) for part in re.split(r"[;\s]+", text)
+    ]
+    if None in parts:
+        raise LayoutError(
+            f"expected pairs of coordinate and offset, got {shown(text)}",
+            "a pair is a coordinate, = and the element's offset",
+            'write for example "0,1=1 1,0=128"',
+        )
+    return [(match[1], match[2]) for match in parts if match is not None]
+
+
+def _numbers(file: str, kind: str | None) -> NDArray[Any]:
+    """Return the numbers of a file, which stay there if it is one of bytes or of NumPy."""
+    import numpy as np
+
+    try:
+        if file.endswith(".npy"):
+            return cast("NDArray[Any]", np.load(file, mmap_mode="r", allow_pickle=False))
+        if kind is not None:
+            return np.memmap(file, np.dtype(kind), "r")
+        with Path(file).open(encoding="utf-8") as lines:
+            rows = [[*map(int, re.findall(r"[^\s,;]+", each))] for each in lines if each.strip()]
+        return np.array(rows if len(rows) > 1 else rows[0])
+    except (OSError, ValueError, TypeError, IndexError, OverflowError) as error:
+        raise LayoutError(
+            f"{file}: {getattr(error, 'strerror', None) or str(error).partition(chr(10))[0]}",
+            "a file is .npy, or it has integers in rows as long as each other; one of bytes needs "
+            "the type of its numbers",
+            "give it with element_type=uint8, or correct the file",
+        ) from None
 
 
 def record(

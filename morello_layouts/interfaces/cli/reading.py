@@ -26,6 +26,9 @@ File: TypeAlias = str
 Log: TypeAlias = str
 """The text of a file."""
 
+Shapes: TypeAlias = Sequence[Any]
+"""The sizes of an array, or of several."""
+
 Sizes: TypeAlias = str
 """The sizes of an array, as text."""
 
@@ -191,6 +194,7 @@ KINDS: Final = {
     "Sequence[int]": _COORDINATE,
     "Sequence[int | None]": _COORDINATE,
     "Shape": Kind("6x8", parse_shape),
+    "Shapes": Kind("6x8", parse_shape, is_many=True),
     "Tiles": Kind("i=64,j=128/8", tiles, adds_up=True),
     "int": Kind(type=int),
     "Sizes": Kind("6x8"),

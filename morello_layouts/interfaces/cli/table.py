@@ -72,6 +72,15 @@ GROUPS: Final = {
             json={"": "text, *interfaces.api.conversions:Conversion",
                   " of all notations": "text, conversions=interfaces.api.conversions:Conversion"},
             notes=("Exit status: 0 converted, 1 none exists, 2 bad input, 3 none was found.",)),
+        Row("recover", "Say what layout offsets, a buffer or code have.", "recover", (
+            "pack.py:pack --shape 16x64 --shape 48x128",
+            "offsets.npy",
+            "offsets.csv --shape 64x64 --json",
+            "dump.bin --type u2 --array weights.npy",
+            '"0,1=1 1,0=128 8,0=4096" --shape 64x512',
+        ), "programs:recover", ("holds",), json={
+            "": "*outputs.recover:Recovered", " of none": "why, nearest, unlike"},
+            notes=("Exit status: 1 if no layout and no few boxes have the offsets.",)),
         Row("record", "Say what a packed format or a file of weights holds, bit by bit.",
             "record, read_weights", (
             '"q4_K[B]"',

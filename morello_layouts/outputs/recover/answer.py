@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.layout import Layout
@@ -36,9 +36,11 @@ _ASKED: Final = 3
 
 @frozen
 class Decider:
-    """An element of a larger array that lies elsewhere in each of several layouts."""
+    """An element that lies elsewhere in each of several layouts."""
 
-    shape: tuple[int, ...]  #: the sizes of the larger array.
+    json_keys: ClassVar = ("*",)
+
+    shape: tuple[int, ...]  #: the sizes of its array, which may be larger than those given.
     coordinate: tuple[int, ...]  #: the coordinate of the element.
     offsets: tuple[int | None, ...]  #: where it lies by each layout; None if that has one shape.
 
@@ -49,12 +51,19 @@ class Decider:
         return f"the element at {self.coordinate} of {sizes}, {count} offsets, {first} by the best"
 
 
+class Text(NamedTuple):
+    """The text of a layout in a notation."""
+
+    notation: str
+    text: str
+
+
 @frozen(slots=False)
 class Recovered(Displayed):
     """The layouts that have the offsets of what was given, each compared with all of it."""
 
     json_keys: ClassVar = (
-        "layouts", "texts", "left_out", "boxes", "shapes", "deciders", "unknown",
+        "layouts", "texts=by_notation", "left_out", "boxes", "shapes", "deciders", "unknown",
     )  # fmt: skip
 
     found: tuple[Found, ...]  #: the layouts with their digits, the best first.
@@ -84,6 +93,11 @@ class Recovered(Displayed):
                 if all(has_offsets(layout, one) for one in self.given):
                     found[to] = str(layout)
         return found
+
+    @property
+    def by_notation(self) -> tuple[Text, ...]:
+        """The texts with the names of their notations."""
+        return tuple(Text(*each) for each in self.texts.items())
 
     @cached_property
     def deciders(self) -> tuple[Decider, ...]:

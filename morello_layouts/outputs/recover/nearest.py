@@ -10,8 +10,9 @@ import operator
 from collections.abc import Iterator
 from functools import reduce
 from math import prod
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
+from morello_layouts.core.fields import frozen
 from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.recipe import delinearize
 from morello_layouts.errors import LayoutError
@@ -62,8 +63,11 @@ def no_layout(one: Observed) -> NoLayoutError:
     )
 
 
-class Box(NamedTuple):
+@frozen
+class Box:
     """A box of coordinates whose offsets are one number for each step along a dimension."""
+
+    json_keys: ClassVar = ("*",)
 
     start: tuple[int, ...]  #: its first coordinate.
     shape: tuple[int, ...]  #: its sizes.
