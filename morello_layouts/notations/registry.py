@@ -20,10 +20,9 @@ from morello_layouts.core.description import (
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.layout import Arrays, Layout, checked_recipe, notation_name
 from morello_layouts.core.lazy import importing
-from morello_layouts.core.limits import FORMULA_TEXT, LAYOUT_TEXT
+from morello_layouts.core.limits import LAYOUT_TEXT
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.notations.elements import ELEMENT_BITS, nearest_type
-from morello_layouts.notations.expression import parse_expression
 from morello_layouts.notations.repair import repaired
 
 BEGINS: Final = {
@@ -173,6 +172,15 @@ NOTATIONS: Final = (
         "strided<[5, 1], offset: 2>",
     ),
     Notation(
+        "formula",
+        "a formula of coordinates",
+        re.compile(r"[^{}\[\]:#\"]*?(->|[-+*/%]|\b(floor|ceil|Mod)\b)"),
+        "formula:parse_formula",
+        "coordinates:OffsetLayout",
+        "coordinates:describe",
+        "i, j -> 8*i + j",
+    ),
+    Notation(
         "tvm",
         "a TVM index map or layout",
         re.compile(r"\s*(lambda\b|[A-Z0-9]+|[\w.]*(index_?map|IndexMap)[\w.]*\()", re.ASCII),
@@ -224,10 +232,8 @@ NOTATIONS: Final = (
 )
 """All notations. If several readers refuse a text and got equally far, the first one answers."""
 
-_NAME: Final = re.compile(r"\s*[A-Za-z]+(-[A-Za-z]+)+\s*")  # such as row-major
 _SPACED: Final = re.compile(r"\s*[A-Za-z]( +[A-Za-z])+\s*")  # such as N H W C
 _SHORT: Final = 40  # characters of an example in an error
-_OPERATOR: Final = re.compile(r"[-+*/%]|\bfloor\b|\bceil\b|\bMod\b")
 
 
 NAMES: Final = tuple(dict.fromkeys(notation.name for notation in NOTATIONS))
@@ -268,7 +274,6 @@ def parse(text: str, notation: str | None = None) -> Arrays:
     if isinstance(found, Arrays):
         return found
     if notation is None:
-        _refuse_formula(text)
         _refuse_sizes(text)
     start = len(text) - len(text.lstrip())
     best = max(found, key=lambda error: error.reached, default=None)
@@ -350,25 +355,6 @@ def require_notation(name: str) -> str:
     raise LayoutError(
         f"notation: expected {listed(NAMES, 'or')}, got {shown(name)}",
         fix=f"the nearest is {near[0]!r}" if near else "leave it out, and the text tells",
-    )
-
-
-def _refuse_formula(text: str) -> None:
-    """Raise if a text is a formula: a reader's own error would not say so."""
-    if len(text) > FORMULA_TEXT or not _OPERATOR.search(text) or _NAME.fullmatch(text):
-        return
-    try:
-        parse_expression(text, {})
-    except LayoutError:
-        return
-    formula = " ".join(text.split())
-    shown_text = formula if len(formula) <= 60 else "…"
-    raise ParseError(
-        "expected a layout, got a formula",
-        "a layout says in which order the dimensions lie; a formula alone does not know its array",
-        f'give the map of the formula: from_sympy({{"shape": …}}, "{shown_text}")',
-        text=text,
-        position=0,
     )
 
 

@@ -229,7 +229,8 @@ def _of_layout_or_expression(
 ) -> Formulas:
     if isinstance(of, str) and bounds is None:
         return _of_index_map(index_map(_parsed(of), shape))
-    found = None if isinstance(of, str) else recognized(of)
+    is_expression = hasattr(of, "free_symbols") and shape is None
+    found = None if isinstance(of, str) or is_expression else recognized(of)
     if found is not None:
         return _of_index_map(index_map(found, shape))
     if shape is not None:

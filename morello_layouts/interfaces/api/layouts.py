@@ -14,7 +14,7 @@ from morello_layouts.core.expr import AffineExpr, Interval
 from morello_layouts.core.expr.assumptions import Assumption, apply_divisibility, meet_all
 from morello_layouts.core.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.core.fields import frozen
-from morello_layouts.core.layout import Arrays, Layout, as_layout
+from morello_layouts.core.layout import Arrays, Layout
 from morello_layouts.core.lazy import importing
 from morello_layouts.core.maps import AffineMap, IndexMap
 from morello_layouts.core.maps.names import as_names
@@ -27,7 +27,7 @@ from morello_layouts.core.maps.subject import (
     shape_text,
 )
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
-from morello_layouts.notations import strided
+from morello_layouts.notations import objects
 from morello_layouts.notations.functions import is_function, layout_of_function
 from morello_layouts.outputs.kernels.relayout import Relayout
 
@@ -296,7 +296,7 @@ def recognized(layout: Any, notation: str | None = None) -> Arrays | IndexMap | 
         return layout
     if is_function(layout):
         return layout_of_function(layout)
-    return strided.of(layout) or as_layout(layout)
+    return objects.layout_of(layout)
 
 
 def parsed(layout: MapLike, notation: str | None = None) -> Arrays | IndexMap | AffineMap:

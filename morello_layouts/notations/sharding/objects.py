@@ -24,7 +24,7 @@ def sharding(value: Any, array: str | Layout | Sequence[Int] | None = None) -> S
 
     Args:
         value: a ``jax.Array`` or a ``DTensor``; or a ``NamedSharding``, an ``HloSharding`` or a
-            pair of a ``DeviceMesh`` and placements, and the array beside it.
+            pair of a mesh and a ``PartitionSpec`` or placements, and the array beside it.
         array: the array: its sizes, or a layout of XLA with type and sizes, whose tiles are those
             of each device's buffer. By default that of the value itself.
 
@@ -53,6 +53,8 @@ def _placement(value: Any) -> Placement:
     if hasattr(value, "mesh") and hasattr(value, "spec"):
         return AxisSharding(_jax_mesh(value.mesh), tuple(map(_refs, value.spec)))
     if isinstance(value, tuple) and len(value) == 2:
+        if hasattr(value[0], "axis_names"):
+            return AxisSharding(_jax_mesh(value[0]), tuple(map(_refs, value[1])))
         return _dtensor(*value)
     if hasattr(value, "device_mesh") and hasattr(value, "placements"):
         return _dtensor(value.device_mesh, value.placements)
@@ -66,7 +68,7 @@ def _placement(value: Any) -> Placement:
 
 
 def _jax_mesh(mesh: Any) -> Mesh:
-    devices = getattr(mesh, "devices", None)
+    devices = None if "Abstract" in type(mesh).__name__ else getattr(mesh, "devices", None)
     flat = getattr(devices, "flat", None)
     ids = () if flat is None else tuple(int(one.id) for one in flat)
     sizes = getattr(mesh, "axis_sizes", None) or devices.shape  # type: ignore[union-attr]

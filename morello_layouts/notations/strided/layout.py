@@ -156,6 +156,25 @@ class MemoryFormat(Layout):
         return self.name
 
 
+def format_of(layout: StridedLayout) -> str | None:
+    """Return the channels_last format that an array's strides are, where row-major ones differ.
+
+    As in PyTorch, the stride of a dimension of size 1 does not count.
+
+    >>> format_of(StridedLayout((60, 1, 15, 3), shape=(2, 3, 4, 5)))
+    'channels_last'
+    """
+    if layout.shape is None or len(layout.shape) not in (4, 5):
+        return None
+    names = ("contiguous_format", "channels_last" if len(layout.shape) == 4 else "channels_last_3d")
+    for name in names:
+        wanted = MemoryFormat(name).strides(layout.shape)
+        pairs = zip(layout.shape, layout.strides, wanted, strict=True)
+        if all(n == 1 or own == each for n, own, each in pairs):
+            return None if name == "contiguous_format" else name
+    return None
+
+
 # ---- the text
 
 _SYNTAX: Final = Syntax(
@@ -215,6 +234,7 @@ def describe(
         kind, words = "memory format of PyTorch", f"{layout} of an array"
     else:
         rank, kind, words = len(layout.strides), "strided layout", "strides times coordinates"
+        words += "" if (name := format_of(layout)) is None else f", PyTorch's {name}"
         shape = known(layout.shape) if shape is None and layout.shape is not None else shape
     dims = dimensions((None,) * rank if shape is None else tuple(shape))
     sizes = sizes_in(dims)

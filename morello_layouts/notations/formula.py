@@ -1,0 +1,133 @@
+"""Formulas of offsets: ``row, col -> 8*row + col``, ``8*i + j``, and SymPy expressions.
+
+A formula alone does not say which name is which dimension. Only ``d0``, ``d1``, … and the letters
+from ``i`` on (``i``, ``j``, ``k``, …) stand for dimensions in their order.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, Final, NoReturn
+
+from morello_layouts.core.expr import AffineExpr
+from morello_layouts.core.limits import FORMULA_TEXT
+from morello_layouts.errors import LayoutError, ParseError
+from morello_layouts.notations.coordinates import FormulaLayout, OffsetLayout
+from morello_layouts.notations.expression import parse_expression, parse_function
+
+_RULE: Final = "only d0, d1, … and the letters from i on stand for dimensions without being named"
+_NAMES: Final = re.compile(r"\s*\(?\s*[A-Za-z_]\w*(\s*,\s*[A-Za-z_]\w*)*+\s*,?\s*\)?\s*", re.ASCII)
+_OPERATOR: Final = re.compile(r"[-+*/%]|\bfloor\b|\bceil\b|\bMod\b")
+_WORD: Final = re.compile(r"\s*[A-Za-z]+(-[A-Za-z]+)+\s*")  # such as row-major
+_TITLE: Final = "formula"
+
+
+def parse_formula(text: str) -> FormulaLayout:
+    """Parse a formula, with the names of its dimensions before ``->``, or without.
+
+    >>> print(parse_formula("row, col -> 8*row + col"), "|", parse_formula("8*i + j"))
+    lambda row, col: 8*row + col | lambda i, j: 8*i + j
+    """
+    names, arrow, _ = text.partition("->")
+    if arrow:
+        return _of_function(text, names)
+    if len(text) > FORMULA_TEXT or not _OPERATOR.search(text) or _WORD.fullmatch(text):
+        raise _not_one(text)
+    try:
+        form = parse_expression(text, {})
+    except ParseError as error:
+        error.reached = -1  # other readers know more
+        form = None if _has_sizes(text) else _raised(error)
+    order = dict.fromkeys(re.findall(r"[A-Za-z_]\w*+(?!\s*\()", text, re.ASCII))
+    try:
+        return formula_layout(form, order, " ".join(text.split()))
+    except LayoutError as error:
+        found = ParseError(error.what, error.why, error.fix, text=text, position=0)
+        found.reached = len(text)
+        raise found from None
+
+
+def _raised(error: ParseError) -> NoReturn:
+    raise error
+
+
+def _has_sizes(text: str) -> bool:
+    """Return whether a text is a formula of i, j, … with sizes as factors, such as N*i + j."""
+    names = {*re.findall(r"\b[i-p]\b", text)}
+    try:
+        parse_function(f"lambda {', '.join(sorted(names))}: {text}")
+    except ParseError:
+        return False
+    return True
+
+
+def _not_one(text: str) -> ParseError:
+    found = ParseError(
+        "expected a formula of coordinates",
+        _RULE,
+        "write for example i, j -> 8*i + j",
+        text=text,
+        position=0,
+    )
+    found.reached = -1
+    return found
+
+
+def _of_function(text: str, names: str) -> FormulaLayout:
+    """Read ``names -> formulas`` as the function that it is, with carets in the text itself."""
+    if not _NAMES.fullmatch(names):
+        raise _not_one(text)
+    head, cut = "lambda ", len(names)
+    own = names.replace("(", " ").replace(")", " ")
+    try:
+        parameters, forms = parse_function(f"{head}{own}:{text[cut + 2 :]}")
+    except ParseError as error:
+        at = error.position - len(head)
+        at += at > cut  # the arrow is one longer than the colon
+        found = ParseError(
+            error.what,
+            "the names before -> are the dimensions; after it comes the offset in elements",
+            error.fix if "lambda" not in error.fix else "write for example i, j -> 8*i + j",
+            text=text,
+            position=at,
+        )
+        found.reached = at if "," in names or _OPERATOR.search(text[cut + 2 :]) else -1
+        raise found from None
+    kind = OffsetLayout if len(forms) == 1 else FormulaLayout
+    return kind(parameters, forms, title=_TITLE)
+
+
+def formula_layout(form: AffineExpr | None, names: Iterable[str], text: str) -> OffsetLayout:
+    """Return the layout of the formula of an offset, whose names say which dimension is which.
+
+    Args:
+        form: the offset; None if its text has names of sizes, too.
+        names: the names in it, in the order of the text.
+        text: the formula, for errors.
+
+    Raises:
+        LayoutError: if the names do not tell the order of the dimensions.
+    """
+    found = tuple(names)
+    for run in ([f"d{k}" for k in range(len(found))], "ijklmnop"[: len(found)]):
+        if form is not None and found and {*found} == {*run}:
+            return OffsetLayout(tuple(run), (form,), title=_TITLE)
+    shown = text if len(text) <= 60 else "…"
+    if form is None:
+        found = tuple(name for name in found if re.fullmatch("[i-p]", name))
+    raise LayoutError(
+        f"the formula {shown} does not say which dimension is which"
+        if found
+        else f"{shown} has no coordinates",
+        _RULE,
+        f"name them in their order: {', '.join(found or ('i', 'j'))} -> {shown}",
+    )
+
+
+def layout_of_sympy(expr: Any) -> OffsetLayout:
+    """Return the layout of a SymPy expression; as :func:`formula_layout`."""
+    from morello_layouts.core.expr.conversions import form_from_sympy
+
+    names = sorted(str(symbol) for symbol in expr.free_symbols)
+    return formula_layout(form_from_sympy(expr, {}), names, str(expr))
