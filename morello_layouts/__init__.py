@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         are_equivalent as are_equivalent,
         bank_conflicts as bank_conflicts,
         best_swizzle as best_swizzle,
+        blocks as blocks,
         cache_lines as cache_lines,
         certificate as certificate,
         coalescing as coalescing,
@@ -68,6 +69,8 @@ if TYPE_CHECKING:
         rematerializations as rematerializations,
         reshard as reshard,
         simplify as simplify,
+        to_jax as to_jax,
+        to_torch as to_torch,
         unpack as unpack,
         vector_width as vector_width,
         verify as verify,
@@ -111,10 +114,10 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _NAMES: Final = {
-    "interfaces.api": "agree alignment are_equivalent bank_conflicts best_swizzle cache_lines"
+    "interfaces.api": "agree alignment are_equivalent bank_conflicts best_swizzle blocks cache_lines"
     " certificate coalescing convert convert_all draw fragments from_sympy index_map indexing_map"
     " is_bijective is_bitcast is_injective is_surjective pack recover register_relayout"
-    " relayout rematerializations reshard simplify unpack vector_width verify",
+    " relayout rematerializations reshard simplify to_jax to_torch unpack vector_width verify",
     "interfaces.api.code": "code",
     "interfaces.api.loops": "loops",
     "programs.diagnostics": "compare_hlo diagnose diagnose_many memory read_oom",

@@ -254,6 +254,12 @@ EXCHANGE_SCRATCH: Final = 1 << 26
 KERNEL_THREADS: Final = 1024
 """Threads of one call."""
 
+BLOCK_STEPS: Final = 1 << 16
+"""Steps of a grid whose blocks are asked for, one by one."""
+
+BLOCK_CELLS: Final = 1 << 22
+"""Parts that the ends of blocks cut an array into, each of which counts the blocks over it."""
+
 KERNELS_KEPT: Final = 256
 """Built kernels that are kept in memory, and sizes that a kernel for all sizes keeps."""
 

@@ -19,11 +19,59 @@ from math import isfinite
 from numbers import Integral
 from typing import Any, Final
 
+from morello_layouts.errors import LayoutError
+
 _REPR: Final = 160  # characters of a repr, so that it stays one line
 _LINES: Final = 100  # lines that a notebook shows
 
 
-class Displayed:
+class Told:
+    """A value that also goes out as dictionaries and tables."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the value as JSON writes it; null for what is unknown, the text if it has no keys.
+
+        >>> import morello_layouts as ml
+        >>> ml.is_bijective("f32[3,5]{1,0:T(2,2)}").to_dict()["counterexample"]
+        9
+        """
+        found = plain(self)
+        return dict(found) if isinstance(found, dict) else {"text": str(found)}
+
+    def to_frame(self, key: str | None = None) -> Any:
+        """Return a table of pandas: a row for each item of a list, or one row of all values.
+
+        Args:
+            key: the list, a key of :meth:`to_dict`; by default the first list of objects.
+
+        Raises:
+            LayoutError: if there is no such list, or pandas is not installed.
+        """
+        facts = self.to_dict()
+        lists = [name for name, each in facts.items() if _is_rows(each)]
+        if key is not None and key not in lists:
+            raise LayoutError(
+                f"to_frame: expected the key of a list, got {key!r}",
+                "a row of the table is an item of a list of objects",
+                f"give {', '.join(map(repr, lists))}" if lists else "leave the key out",
+            )
+        chosen = key or next(iter(lists), None)
+        try:
+            from pandas import json_normalize
+        except ImportError:
+            raise LayoutError(
+                "pandas is not installed", "a table of rows is pandas's", "pip install pandas"
+            ) from None
+        return json_normalize(facts if chosen is None else facts[chosen])
+
+
+def _is_rows(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(x, dict) for x in value)
+
+
+class Displayed(Told):
     """A value with a text, whose ``repr`` is its first line and which notebooks show as text."""
 
     __slots__ = ()

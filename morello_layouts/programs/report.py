@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 from morello_layouts.core.description import amount
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.limits import REPORT_CHANGES
-from morello_layouts.core.plain import plain
+from morello_layouts.core.plain import Told
 from morello_layouts.errors import LayoutError
 from morello_layouts.notations.xla import COMBINE, XlaShape, bits_of
 
@@ -390,7 +390,7 @@ def _wrapped(detail: str, width: int | None) -> list[str]:
     )
 
 
-class Report(ABC):
+class Report(Told, ABC):
     """A report. ``print`` it, or let a notebook show it.
 
     >>> from morello_layouts import compare_hlo
@@ -421,10 +421,6 @@ class Report(ABC):
     def figure(self) -> str:
         """Return pictures to show above the tables, as SVG elements; empty without any."""
         return ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the report as JSON writes it; null for an unknown value."""
-        return dict(plain(self))
 
     def html(self) -> str:
         """Return a page that loads nothing: tables, and a picture of each wasteful layout.

@@ -13,7 +13,7 @@ from morello_layouts.core.expr.conversions import public_size
 from morello_layouts.core.expr.sizes import Int
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.maps.names import at_text
-from morello_layouts.core.plain import Displayed
+from morello_layouts.core.plain import Displayed, Told
 from morello_layouts.errors import LayoutError
 
 _MARKS: Final = {True: "✓", False: "✗", None: "?"}
@@ -110,7 +110,7 @@ def sizes_text(sizes: Mapping[str, int]) -> str:
 
 
 @frozen
-class Proof:
+class Proof(Told):
     """The answer to a yes-or-no question about index maps.
 
     >>> from morello_layouts import is_bijective

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from morello_layouts.core.description import amount
 from morello_layouts.core.fields import frozen
+from morello_layouts.core.plain import Told
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.interfaces.explanations.rows import (
     Medium,
@@ -52,7 +53,7 @@ class OtherLayout:
 
 
 @frozen(slots=False)
-class DefaultReport:
+class DefaultReport(Told):
     """The layout that the TPU compiler chooses for a parameter, and its cost."""
 
     json_keys: ClassVar = (

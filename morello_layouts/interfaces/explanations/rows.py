@@ -18,6 +18,7 @@ from morello_layouts.core.limits import EXPLAINED_IN_HTML, EXPLANATION_WIDTH
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.maps.names import renamed
 from morello_layouts.core.maps.places import named_forms
+from morello_layouts.core.plain import Told
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.interfaces.api import draw
 from morello_layouts.interfaces.api.layouts import (
@@ -376,7 +377,7 @@ def _table(title: str, rows: Sequence[Row]) -> str:
 
 
 @frozen(slots=False)
-class Explanation:
+class Explanation(Told):
     """The explanation of a text, a layout or an index map: ``str()`` gives all of it."""
 
     text: str  #: the text as it is printed.

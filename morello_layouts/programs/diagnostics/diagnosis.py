@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from operator import attrgetter, itemgetter
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from morello_layouts.core.checks import as_int
 from morello_layouts.core.description import count, listed
@@ -48,6 +48,7 @@ from morello_layouts.programs.diagnostics.sharding import (
 from morello_layouts.programs.diagnostics.wasteful import WastefulArray, wasteful_arrays
 from morello_layouts.programs.hlo import HloModule, read_hlo
 from morello_layouts.programs.hlo.assignment import read_assignment
+from morello_layouts.programs.hlo.compiled import assignment_of, is_program
 from morello_layouts.programs.hlo.reader import assignment_beside, platform_of
 from morello_layouts.programs.report import (
     Columns,
@@ -364,7 +365,7 @@ def _places(places: Sequence[ProgramPlace], count: int) -> str:
 
 
 def diagnose(
-    program: HloModule | str | os.PathLike[str],
+    program: HloModule | str | os.PathLike[str] | Any,
     generation: str | None = None,
     *,
     top: int | None = 10,
@@ -376,7 +377,7 @@ def diagnose(
     distinct question about two of them, is analysed once.
 
     Args:
-        program: a module; or a path or text, for ``read_hlo``.
+        program: a module; or what ``read_hlo`` takes: a path, text, or a compiled program of JAX.
         generation: one of ``ml.tpu.GENERATIONS``, for the alternatives. By default the tiles of
             scalars decide, then the layouts of parameters and outputs; otherwise it is v5e.
         top: the number of most wasteful arrays to list; None for all.
@@ -427,12 +428,14 @@ def diagnose(
 
 
 def _memory_beside(
-    program: HloModule | str | os.PathLike[str], module: HloModule
+    program: HloModule | str | os.PathLike[str] | Any, module: HloModule
 ) -> MemoryReport | None:
     """Return the memory that the compiler assigned, if its file lies beside the program's."""
     if isinstance(program, HloModule) or (isinstance(program, str) and "\n" in program):
         return None
     try:
+        if is_program(program):
+            return memory_of(module, read_assignment(assignment_of(program)))
         path = assignment_beside(Path(program))
         return None if path is None else memory_of(module, read_assignment(path))
     except (LayoutError, OSError, ValueError):  # the text is not a path, or the file another one

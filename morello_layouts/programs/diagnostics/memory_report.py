@@ -24,6 +24,7 @@ from morello_layouts.programs.hlo.assignment import (
     Schedule,
     read_assignment,
 )
+from morello_layouts.programs.hlo.compiled import assignment_of, is_program
 from morello_layouts.programs.hlo.reader import (
     assignment_beside,
     platform_of,
@@ -231,7 +232,7 @@ _SPACES: Final[Columns[SpaceMemory]] = (
 
 
 def memory(
-    source: BufferAssignment | str | os.PathLike[str],
+    source: BufferAssignment | str | os.PathLike[str] | Any,
     program: HloModule | str | os.PathLike[str] | None = None,
     *,
     top: int | None = 10,
@@ -240,7 +241,7 @@ def memory(
 
     Args:
         source: the path of any file of a dump, of which the buffer assignment is looked up; or a
-            buffer assignment, or its text.
+            buffer assignment, or its text; in Python also a compiled program of JAX.
         program: the program that it is about; by default the file beside it. Without one there are
             totals, but no peak.
         top: the number of values to list; None for all.
@@ -259,6 +260,9 @@ def memory(
     """
     if top is not None:
         top = as_int(top, "top", fix="give an int from 0, or None for all values")
+    if is_program(source):
+        program = source if program is None else program
+        source = assignment_of(source)
     assignment, path = _assignment(source)
     if program is None and path is not None:
         program = program_beside(path)

@@ -289,12 +289,12 @@ def _details(group: list[OomAllocation]) -> Iterator[str]:
             yield " ".join(words)
 
 
-def read_oom(source: str | os.PathLike[str], generation: str | None = None) -> OomReport:
+def read_oom(source: str | os.PathLike[str] | Exception, generation: str | None = None) -> OomReport:
     """Return the compiler's out-of-memory report, each allocation with the reason for its size.
 
     Args:
         source: the text, which has a newline, "Size:" or a message, or the path of a file that
-            holds it. The text may be a whole log.
+            holds it. The text may be a whole log; in Python also the exception that JAX raised.
         generation: one of ``ml.tpu.GENERATIONS``, for the alternatives. By default the tiles of
             scalars decide; otherwise it is v5e.
 
@@ -314,6 +314,7 @@ def read_oom(source: str | os.PathLike[str], generation: str | None = None) -> O
     >>> found.reserved_bytes, found.differences, found.alternative.suggestion.factor
     (536870912, (), 1.0)
     """
+    source = f"{source}\n" if isinstance(source, Exception) else source
     text = without_colours(_text_of(source))
     messages = messages_of(text)
     blocks = [*blocks_of(text), *_named_blocks(messages)]

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from sys import intern
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.notations.xla import XlaShape
 from morello_layouts.programs.hlo.builder import ModuleBuilder, Operands
+from morello_layouts.programs.hlo.compiled import BEFORE_LAYOUTS, is_program, text_of
 from morello_layouts.programs.hlo.module import TABLES, HloInstruction, HloModule, row_of
 from morello_layouts.programs.hlo.scanner import (
     INSTRUCTION,
@@ -140,7 +142,7 @@ _WHY: Final = "a dump is a line HloModule, then computations with one instructio
 _FIX: Final = "give the text as the compiler wrote it, without the prefixes of a log"
 
 
-def read_hlo(source: str | os.PathLike[str], *, progress: Progress | None = None) -> HloModule:
+def read_hlo(source: str | os.PathLike[str] | Any, *, progress: Progress | None = None) -> HloModule:
     """Return the module in HLO text: a compiler's dump, or a part of one.
 
     The text may be instructions alone, their lines broken or not. An operand or computation that
@@ -148,7 +150,8 @@ def read_hlo(source: str | os.PathLike[str], *, progress: Progress | None = None
     statements before the end, and ``warnings`` says so.
 
     Args:
-        source: a path, or the text itself, which has a newline, '=' or the word HloModule.
+        source: a path, or the text itself, which has a newline, '=' or the word HloModule; in
+            Python also a compiled program of JAX, or a lowered one, which has no layouts yet.
         progress: called now and then with the amount that was read and the amount of all: bytes of
             a file, characters of a text.
 
@@ -171,9 +174,12 @@ def read_hlo(source: str | os.PathLike[str], *, progress: Progress | None = None
     >>> module.instruction("b").operands[0].parameter_number, module.warnings
     (0, ())
     """
-    with open_lines(source, progress) as lines:
+    is_of_jax = is_program(source)
+    with open_lines(text_of(source) if is_of_jax else source, progress) as lines:
         module = _ModuleReader(lines).read()
         lines.finish()
+    if is_of_jax and type(source).__name__ == "Lowered":
+        module = replace(module, warnings=(*module.warnings, BEFORE_LAYOUTS))
     return module
 
 
