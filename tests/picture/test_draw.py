@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import morello_layouts as ml
@@ -163,3 +164,26 @@ def test_the_terminal_picture_fits(width: int) -> None:
         lines = ml.draw(text).text(width).splitlines()
         assert max(map(len, lines)) <= width + 4
         assert len(lines) < 60
+
+
+def test_a_swizzle_is_drawn_beside_itself_without_it() -> None:
+    picture = ml.draw("Sw<3,3,3> o 0 o (8,64):(64,1)", max_slots=0)
+    plain, swizzled = picture.panels
+    assert np.array_equal(plain.map.table(), np.arange(512).reshape(8, 64))
+    colours = [
+        [[panel.colour(cell) for _, _, cell in grid.shown()] for grid in panel.view.grids]
+        for panel in (plain, swizzled)
+    ]
+    (before,), (after,) = (np.reshape(one, (1, 8, 8, 8)) for one in colours)
+    assert (before == before[:1]).all()  # a column has one colour
+    rows, columns = np.indices((8, 8))
+    assert (after == before[0][rows ^ columns]).all()
+
+
+def test_wide_panels_stand_one_below_the_other() -> None:
+    def size(*layouts: str) -> tuple[float, float]:
+        return png.size_of(ml.draw(*layouts, (8, 64), max_slots=0).svg())
+
+    one, two = size("[0, 1]"), size("[0, 1]", "[1, 0]")
+    assert two[0] < 1.2 * one[0]
+    assert two[1] > 1.8 * one[1]

@@ -45,10 +45,12 @@ def draw(
         other: a second layout of the same array, drawn beside the first. Elements that lie
             elsewhere in it are marked. A tuple or list of sizes is the shape.
         shape: the sizes, for a layout that carries none.
-        colour: what a colour stands for: tile, offset, row, column, word, bank, or the name of an
-            axis, such as lane; by default the lane or the device if the layout has them, and else
-            the tile. A tile is an outermost one, ``"offset"`` a scale from the first to the last,
-            and of the 32 banks of shared memory bank k mod 32 has word k.
+        colour: what a colour stands for: tile, offset, row, column, word, bank, swizzle, or the
+            name of an axis, such as lane; by default the lane or the device if the layout has them,
+            and else the tile. A tile is an outermost one, ``"offset"`` a scale from the first to
+            the last, and of the 32 banks of shared memory bank k mod 32 has word k. A layout with
+            exclusive ors is drawn beside itself without them, in colours of the bits that they
+            change (swizzle).
         word_bits: bits of a word.
         element_bits: bits of an element, by default those of the layout's element type.
         dots: put a dot on the cell at this coordinate; several may be given.
@@ -83,7 +85,7 @@ def draw(
     96
     """
     with importing:
-        from morello_layouts.outputs.picture import Limits, Style, picture_of
+        from morello_layouts.outputs.picture import Limits, Style, picture_of, unswizzled
 
     second, sizes = _second_and_shape(other, shape)
     maps: Sequence[IndexMap] = (
@@ -93,6 +95,8 @@ def draw(
     )
     maps = maps if names is None else [m.named(*as_names(names)) for m in maps]
     maps = maps if at is None else list(_at(maps, at))
+    plain = None if second is not None or colour else unswizzled(maps[0])
+    maps = maps if plain is None else [plain.named(*maps[0].names), *maps]
     style = Style(
         colour=colour,
         word_bits=as_index(word_bits),
@@ -102,7 +106,8 @@ def draw(
         box_tiles=as_index(box_tiles),
         formula=bool(formula),
     )
-    return picture_of(maps, style, Limits(max_rows, max_columns, max_slices, max_slots))
+    limits = Limits(max_rows, max_columns, max_slices, max_slots)
+    return picture_of(maps, style, limits, marks=plain is None)
 
 
 def html_of(layout: LayoutLike) -> str:

@@ -38,7 +38,7 @@ from morello_layouts.interfaces.explorer.subject import (
     subject_of,
 )
 from morello_layouts.outputs.codegen import LANGUAGES, TARGETS
-from morello_layouts.outputs.picture import Limits, Style, picture_of
+from morello_layouts.outputs.picture import Limits, Style, picture_of, unswizzled
 from morello_layouts.outputs.picture.page import page_data, page_parts
 from morello_layouts.outputs.picture.panel import COLOURS
 from morello_layouts.outputs.picture.view import levels_of
@@ -328,7 +328,7 @@ def _picture(
     return found
 
 
-_USUAL: Final = ("lane", "device", "tile")
+_USUAL: Final = ("lane", "device", "swizzle", "tile")
 """What a colour stands for by default: the first that a layout has."""
 
 
@@ -341,6 +341,8 @@ def colours_of(m: IndexMap, bits: int | None) -> list[str]:
     sizes = zip(m.recipe.axis_names, m.recipe.physical_shape, strict=False)
     axes = [name for name, n in sizes if n != 1 and name not in COLOURS]
     left_out = {"tile"} if m.recipe.axis_names or not levels_of(m.recipe) else set()
+    if unswizzled(m) is None:
+        left_out.add("swizzle")
     if bits is None or m.recipe.axis_names:
         left_out |= {"word", "bank"}
     return [*(x for x in COLOURS if x not in left_out), *axes]

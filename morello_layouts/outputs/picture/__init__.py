@@ -5,6 +5,7 @@ from morello_layouts.outputs.picture.picture import (
     Limits as Limits,
     Picture as Picture,
     picture_of as picture_of,
+    unswizzled as unswizzled,
 )
 from morello_layouts.outputs.picture.svg import compact_svg as compact_svg
 from morello_layouts.outputs.picture.terminal import (

@@ -50,10 +50,11 @@ def _between(before: Line, after: Line) -> list[int | None]:
 
 Colour: TypeAlias = str
 """Cells of one colour share the outermost tile (``tile``), a ``row``, a ``column``, a ``word`` of
-memory, a ``bank`` of shared memory, or the place along a named axis, such as ``lane`` or
-``register``; or colours go from the first ``offset`` to the last."""
+memory, a ``bank`` of shared memory, the bits of an offset that a ``swizzle`` changes, or the place
+along a named axis, such as ``lane`` or ``register``; or colours go from the first ``offset`` to the
+last."""
 
-COLOURS: Final = ("tile", "offset", "row", "column", "word", "bank")
+COLOURS: Final = ("tile", "offset", "row", "column", "word", "bank", "swizzle")
 """What a colour stands for in any picture."""
 
 BANKS: Final = 32
@@ -68,9 +69,9 @@ class Style:
     ('', (2, 2))
     """
 
-    #: ``"tile"``, ``"offset"``, ``"row"``, ``"column"``, ``"word"``, ``"bank"``, or the name of an
-    #: axis; empty for ``"lane"`` or ``"device"`` if the layout has such an axis, and else
-    #: ``"tile"``.
+    #: ``"tile"``, ``"offset"``, ``"row"``, ``"column"``, ``"word"``, ``"bank"``, ``"swizzle"``, or
+    #: the name of an axis; empty for ``"lane"`` or ``"device"`` if the layout has such an axis,
+    #: ``"swizzle"`` if it has exclusive ors, and else ``"tile"``.
     colour: Colour = ""
     word_bits: int = 32  #: bits of a word.
     element_bits: int | None = None  #: bits of an element; None if unknown.
@@ -177,6 +178,8 @@ def key_of(place: Cell | Slot, style: Style, view: View) -> Hashable:
             return place.tiles[0] if place.tiles else ()
         case "offset":
             return place.offset
+        case "swizzle":
+            return place.offset & view.swizzled
         case "row" | "column":
             at = place.coordinate or ()
             return at[:-1] if style.colour == "row" else at[-1:]

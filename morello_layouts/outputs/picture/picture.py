@@ -9,16 +9,21 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
 from math import prod
+from operator import or_
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from morello_layouts.core.expr import AffineExpr
+from morello_layouts.core.expr.sizes import Int
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.files import written
 from morello_layouts.core.lazy import has_numpy, importing, numpy as np
 from morello_layouts.core.limits import PICTURE_CELLS, PICTURE_COMPARED, PNG_SECONDS, PNG_SIDE
 from morello_layouts.core.maps import IndexMap
-from morello_layouts.core.recipe import known
+from morello_layouts.core.recipe import known, offset_of
+from morello_layouts.core.recipe.views import without_xors
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.outputs.picture.panel import Panel, Style, check_style, colour_numbers
 from morello_layouts.outputs.picture.svg import picture_svg
@@ -137,8 +142,28 @@ class Picture:
         return f"<Picture of {titles}>"
 
 
-def picture_of(maps: Sequence[IndexMap], style: Style, limits: Limits) -> Picture:
-    """Return the picture of index maps of one shape; those that move are marked against the first.
+def unswizzled(m: IndexMap) -> IndexMap | None:
+    """Return a layout of memory without its exclusive ors; None if it has none.
+
+    >>> from morello_layouts import index_map
+    >>> print(unswizzled(index_map("Sw<3,3,3> o 0 o (8,64):(64,1)")))
+    (d0, d1) -> 64*d0 + d1
+    """
+    recipe = without_xors(m.recipe)
+    if recipe == m.recipe or recipe.axis_names:
+        return None
+    source = f"{m.source}, without its exclusive or"
+
+    def formula(at: Sequence[AffineExpr], shape: Sequence[Int]) -> AffineExpr:
+        return offset_of(replace(recipe, shape=tuple(shape)), at, AffineExpr((), 0))
+
+    return IndexMap.of(recipe, formula, source, element_type=m.element_type)
+
+
+def picture_of(
+    maps: Sequence[IndexMap], style: Style, limits: Limits, *, marks: bool = True
+) -> Picture:
+    """Return the picture of index maps of one shape; with marks, of what lies elsewhere in another.
 
     Elements have the bits of the style, or of the map's element type if the style has none.
     """
@@ -151,14 +176,18 @@ def picture_of(maps: Sequence[IndexMap], style: Style, limits: Limits) -> Pictur
             "give layouts of one shape",
         )
     views = [_view(m, limits) for m in maps]
+    if swizzled := reduce(or_, (view.swizzled for view in views), 0):
+        views = [replace(view, swizzled=swizzled) for view in views]
     panels = []
     for k, (m, view) in enumerate(zip(maps, views, strict=True)):
         bits = None if m.element_type is None else m.element_type.bits
         places = (name for name in ("lane", "device") if name in view.long_axes)
-        colour = style.colour or next(places, "tile")
+        colour = style.colour or next(places, "swizzle" if swizzled else "tile")
         own = replace(style, colour=colour, element_bits=style.element_bits or bits)
         check_style(own, view.shape, len(levels_of(m.recipe)), m.recipe.axis_names)
-        elsewhere, moved = ({}, "") if len(maps) == 1 else _moved(m, maps[0 if k else 1], view)
+        elsewhere, moved = (
+            ({}, "") if len(maps) == 1 or not marks else _moved(m, maps[0 if k else 1], view)
+        )
         colours = colour_numbers(view, own)
         panels.append(Panel(m, view, own, m.source or str(m), colours, elsewhere, moved))
     return Picture(tuple(panels))

@@ -60,6 +60,8 @@ def _entries(panel: Panel) -> Iterator[tuple[str, str]]:
         first = len(LIGHT.pastels)
         yield f"c{first}", "first offset"
         yield f"c{first + len(LIGHT.scale) - 1}", "last offset"
+    elif style.colour == "swizzle":
+        yield "c0", "one colour: one value of the bits that the exclusive or changes"
     elif style.colour != "tile":
         yield "c0", f"cells of one {style.colour} have one colour"
     elif view.levels:
@@ -101,17 +103,27 @@ _NARROWEST: Final = 400
 _WIDEST: Final = 1100  # of slices side by side
 
 
+_WIDE: Final = 600
+"""Two panels of this width do not stand side by side on a page."""
+
+
 def picture_svg(panels: Sequence[Panel]) -> str:
-    """Return the panels side by side as an SVG document, which loads nothing else."""
+    """Return the panels as an SVG document, which loads nothing else.
+
+    They stand side by side; wide ones, of which two do not fit a page, one below the other.
+    """
     parts: list[str] = []
-    x, height = float(_MARGIN), 0.0
+    x = y = width = height = float(_MARGIN)
     for panel in panels:
-        drawn = _panel(panel, x, _MARGIN)
+        drawn = _panel(panel, x, y)
+        if parts and drawn.width > max(drawn.height, _WIDE):
+            x, y = float(_MARGIN), height + _BETWEEN
+            drawn = _panel(panel, x, y)
         parts.append(element("g", drawn.markup, class_="panel"))
+        width, height = max(width, x + drawn.width), max(height, y + drawn.height)
         x += drawn.width + _BETWEEN
-        height = max(height, drawn.height)
     title = " beside ".join(panel.title for panel in panels)
-    return _document(parts, x - _BETWEEN + _MARGIN, height + 2 * _MARGIN, title, "ml-picture")
+    return _document(parts, width + _MARGIN, height + _MARGIN, title, "ml-picture")
 
 
 def compact_svg(m: IndexMap, *, widest: float = 150, tallest: float = 64) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from itertools import accumulate, groupby, islice
 from math import prod
-from operator import mul
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
+from operator import mul, or_
+from typing import Any, ClassVar, Final, TypeAlias
 
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.maps import IndexMap
@@ -20,10 +21,7 @@ from morello_layouts.core.recipe import (
     offset_of,
 )
 from morello_layouts.core.recipe.digits import axes_of, has_digits
-from morello_layouts.core.recipe.views import Column, elements_of, filled
-
-if TYPE_CHECKING:
-    pass
+from morello_layouts.core.recipe.views import Column, elements_of, filled, without_xors
 
 
 @frozen
@@ -406,6 +404,8 @@ class View:
     strip: Strip | None = None  #: the memory strip; None if it was not asked for.
     #: the names and sizes of the physical axes; none for memory.
     axes: tuple[tuple[str, int], ...] = ()
+    #: the bits of an offset that an exclusive or changes in the cells shown; 0 without one.
+    swizzled: int = 0
 
     json_keys: ClassVar[tuple[str, ...]] = ("slices", "grids")
 
@@ -488,7 +488,19 @@ def view_of(
     strip = None if max_slots is None else strip_of(m, levels, max_slots)
     sizes = known(m.recipe.physical_shape)
     axes = tuple(zip(m.recipe.axis_names, sizes, strict=False))
-    return View(shape, tiles.extents, levels, grids, slices, strip, axes)
+    swizzled = 0 if axes else _swizzled(m.recipe, grids)
+    return View(shape, tiles.extents, levels, grids, slices, strip, axes, swizzled)
+
+
+def _swizzled(recipe: Recipe, grids: Sequence[Grid]) -> int:
+    """Return the bits in which offsets differ from those without exclusive ors."""
+    plain = without_xors(recipe)
+    if plain == recipe:
+        return 0
+    cells = [cell for grid in grids for _, _, cell in grid.shown()]
+    at: Any = [Column(line) for line in zip(*(cell.coordinate for cell in cells), strict=True)]
+    offsets = filled(offset_of(plain, at, 0), len(cells))
+    return reduce(or_, (one ^ cell.offset for one, cell in zip(offsets, cells, strict=True)), 0)
 
 
 def _grid(

@@ -242,7 +242,7 @@ function resized(drawings) {
 }
 
 const COLOURS = { tile: "tile", offset: "offset, first to last", row: "row", column: "column",
-  word: "32-bit word", bank: "bank" };
+  word: "32-bit word", bank: "bank", swizzle: "what the swizzle moves" };
 
 function coloursOf(found, choose) {
   const select = node("select", { id: "colour" });
