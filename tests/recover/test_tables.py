@@ -207,15 +207,6 @@ def test_a_sample_of_what_is_measured(part: str) -> None:
     assert part == "tables" or found >= 0.95 * len(rows)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("part", ["atoms", "tables", "sizes", "tpu", "xla"])
-def test_all_that_is_measured(part: str) -> None:
-    rows = [*recovered.PARTS[part]()]
-    assert all(fit for _, fit, _ in rows) or part == "sizes"
-    found = sum(how in ("best", "listed", "all sizes") for _, _, how in rows)
-    assert part == "tables" or found >= 0.95 * len(rows)
-
-
 def test_a_buffer_and_its_array_tell_the_layout() -> None:
     array = np.random.default_rng(0).permutation(1000)[:51].reshape(3, 17) + 1
     found = ml.recover(ml.pack("{1,0:T(2,4)}", array), array=array)
