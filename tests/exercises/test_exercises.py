@@ -453,3 +453,20 @@ def test_how_it_shows_itself() -> None:
     page = ml.exercises.Exercise("?", (2,), "d0")("<b>")._repr_html_()
     assert "<b>✗</b>" in page
     assert "&lt;b&gt;" in page
+
+
+PASTED = [
+    ("evens_first", "[0, 0 oe(8)]"),
+    ("result_offset", "f32[130,10,6,24]{0,3,2,1:T(8,128)}"),
+    ("each_term_once", "[0, 1, 0 p(2)]"),
+    ("tile_and_place_in_it", "f32[3,5]{1,0:T(2,2)}"),
+    ("position_of_any_element", "{2,1,0}"),
+    ("fewer_mods", "[0, 1, 0 p(4), 1 p(4)]"),
+]
+
+
+@each_row("name, layout", PASTED)
+def test_the_pasted_layout_is_not_a_formula(name: str, layout: str) -> None:
+    reply = EXERCISES[name](layout)
+    assert reply.right is False
+    assert "write a formula of" in reply.comment

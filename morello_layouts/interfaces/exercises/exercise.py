@@ -135,14 +135,13 @@ def _is_layout(text: str) -> bool:
     if text.strip().isdecimal():
         return False  # also Morello's short form of one dimension, which is not meant here
     try:
-        parse(text)
+        return getattr(parse(text), "title", None) != "formula"
     except ParseError as layout:
         try:
             parse_expression(text, {})
         except ParseError as formula:
             return layout.position > formula.position
         return False
-    return True
 
 
 Judge: TypeAlias = "Callable[[IndexMap | AffineMap], Proof | Feedback]"
@@ -205,6 +204,7 @@ class Exercise:
     most: int | None = None  #: the most floors and mods of an answer; None for any number.
     size: int | None = None  #: elements of the buffer, for answers that are formulas.
     check: Check | None = None  #: decides about an answer that is not a map, such as coordinates.
+    formula: bool = False  #: whether a layout is not an answer: the question asks for a formula.
 
     def __call__(self, answer: Any) -> Feedback:
         """Check an answer; text that cannot be read is a wrong answer."""
@@ -212,6 +212,9 @@ class Exercise:
             return self.check(answer)
         try:
             given = self._map(answer)
+            if self.formula and given.recipe is not None:
+                names = ", ".join(self.names)
+                return Feedback(False, f"this is a layout; write a formula of {names}")
             proof = (self.judge or self._equals_solution)(given)
         except LayoutError as error:
             return Feedback(False, str(error))
