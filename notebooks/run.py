@@ -3,12 +3,14 @@
     python notebooks/run.py               # run all, write their outputs
     python notebooks/run.py 1_where…      # some of them
     python notebooks/run.py --check       # write nothing; status 1 if an output differs
+    python notebooks/run.py --student DIR # write editions to guess with: no outputs, no assertions
 
 A cell tagged ``varies``, such as one that measures a time, is compared only by its kinds of output.
 """
 
 from __future__ import annotations
 
+import ast
 import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from copy import deepcopy
@@ -75,16 +77,43 @@ def check(path: Path) -> list[str]:
     return list(unified_diff(held, shown(run(path)), "as committed", "as run", lineterm="", n=0))
 
 
+def for_students(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """Return a copy without outputs and assertions: they say what the text asks one to guess."""
+    found = deepcopy(notebook)
+    for cell in found.cells:
+        if cell.cell_type == "code":
+            cell.source, cell.outputs, cell.execution_count = without_asserts(cell.source), [], None
+    found.cells = [cell for cell in found.cells if cell.source]
+    return found
+
+
+def without_asserts(code: str) -> str:
+    """Return the code of a cell without its assertions, and without empty lines at its ends."""
+    lines = code.splitlines()
+    for statement in reversed(ast.parse(code).body):
+        if isinstance(statement, ast.Assert):
+            del lines[statement.lineno - 1 : statement.end_lineno]
+    return "\n".join(lines).strip("\n")
+
+
 def main(arguments: list[str]) -> int:
     """Run the named notebooks, or all; see the module's docstring."""
     parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--student", type=Path, metavar="DIR")
     parser.add_argument("names", nargs="*", type=lambda name: Path(name).stem)
     asked = parser.parse_args(arguments)
     unknown = set(asked.names) - {path.stem for path in notebooks()}
     if unknown or not notebooks():
         parser.error(f"no notebook is named {', '.join(sorted(unknown))}")
     chosen = [path for path in notebooks() if not asked.names or path.stem in asked.names]
+    if asked.student is not None:
+        asked.student.mkdir(parents=True, exist_ok=True)
+        for path in chosen:
+            edition = for_students(nbformat.read(path, as_version=4))
+            nbformat.write(edition, asked.student / path.name)
+        print(f"{len(chosen)} notebooks: written to {asked.student}")
+        return 0
     return max(_run_or_check(path, checking=asked.check) for path in chosen)
 
 

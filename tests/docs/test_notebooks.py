@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import json
 import re
@@ -84,14 +85,19 @@ def test_the_notebooks_ask_every_exercise() -> None:
     assert asked == set(ml.exercises.__all__) - {"Exercise", "Feedback"}
 
 
-@pytest.fixture
-def harness(tmp_path: Path) -> ModuleType:
-    """``run.py``, in a folder of its own with a notebook ``one``, as a run leaves it."""
+def run_module() -> ModuleType:
     spec = importlib.util.spec_from_file_location("run", ROOT / "notebooks" / "run.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def harness(tmp_path: Path) -> ModuleType:
+    """``run.py``, in a folder of its own with a notebook ``one``, as a run leaves it."""
+    module = run_module()
     module.HERE = tmp_path
     v4 = nbformat.v4
     first = v4.new_code_cell("print(1)\n2", execution_count=1)
@@ -177,3 +183,16 @@ def test_without_notebooks_there_is_nothing_to_pass(harness: ModuleType) -> None
     (harness.HERE / "one.ipynb").unlink()
     with pytest.raises(SystemExit):
         harness.main(["--check"])
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_a_student_sees_no_answer_and_runs_the_rest(path: Path) -> None:
+    ours = nbformat.read(path, as_version=4)
+    edition = run_module().for_students(ours)
+    code = [cell for cell in edition.cells if cell.cell_type == "code"]
+    assert not any(cell.outputs for cell in code)
+    trees = [ast.parse(cell.source) for cell in code]
+    assert not any(isinstance(one, ast.Assert) for tree in trees for one in tree.body)
+    kept = sum(len(tree.body) for tree in trees)
+    theirs = [ast.parse(cell.source) for cell in ours.cells if cell.cell_type == "code"]
+    assert kept == sum(not isinstance(x, ast.Assert) for tree in theirs for x in tree.body)
