@@ -161,6 +161,10 @@ def test_a_layout_without_sizes_is_explained_and_asks_for_them() -> None:
     assert texts(found["words"])["1 p(4)"] == "fastest: 4 neighbours along d1"
     assert "field Sizes" in found["notes"][0]
     assert "formula" not in found
+    assert found["picture"]["example"] == "6x8"
+    assert asked("[0, 1, 0 p(4)]")["picture"]["example"] == "8x16"
+    assert asked("nChw16c")["picture"]["example"] == "2x3x6x8"
+    assert "example" not in asked("[1, 0]", shape="6x8")["picture"]
     assert asked("[1, 0, 1 p(4)]", shape="6x8")["notes"] == []
     for text in ("token[]", "f32[?,4]"):
         assert not any("field Sizes" in note for note in asked(text)["notes"])
@@ -527,6 +531,9 @@ def test_bank_conflicts_of_an_access() -> None:
     assert found["picture"]["markup"].count('class="dot"') >= 8
     assert found["errors"] == []
     assert asked("(32,32):(34,1)", access="column, 16 bits")["banks"]["verdict"] == "no conflicts"
+    assert found["banks"]["assumed_for"] == ""
+    assert asked("(32,32):(32,1)", access="column")["banks"]["assumed_for"] == "column"
+    assert asked("f16[32,32]", access="column")["banks"]["assumed_for"] == ""
     assert asked("f32[M,N]", access="column")["banks"]["verdict"] == "gcd(N, 32)-way conflict"
     assert asked("f32[32,32]")["banks"] is None
     fragment = "SM80_16x8x16_F32F16F16F32_TN A, 16 bits"

@@ -72,6 +72,28 @@ def _shape(text: str) -> tuple[int | str, ...] | None:
 
 
 @pytest.mark.slow
+def test_picture_formula_and_proof_share_the_first_screen(page: Page) -> None:
+    page.driver.set_window_size(1400, 900)
+    page.open(layout="f32[M,N]{1,0:T(8,128)}")
+    page.until(lambda: "bijective iff" in page.text("#proofs"))
+    for selector in ("#picture", "#formula .main", "#proofs .rows"):
+        top = page.script(
+            "return document.querySelector(arguments[0]).getBoundingClientRect().top", selector
+        )
+        assert 0 < top < 600, selector
+
+
+@pytest.mark.slow
+def test_assumed_bits_are_said_and_changed_by_a_button(page: Page) -> None:
+    page.open(layout="Sw<3,3,3> o 0 o (8,64):(64,1)", access="column")
+    page.until(lambda: "32-bit elements are assumed" in page.text("#verdicts"))
+    page.find("#verdicts .assumed button:nth-of-type(2)").click()
+    page.until(lambda: "no conflicts" in page.text("#verdicts"))
+    assert page.find("#access").get_property("value") == "column, 16 bits"
+    assert "assumed" not in page.text("#verdicts")
+
+
+@pytest.mark.slow
 def test_wrong_text_shows_a_caret_as_one_types(page: Page) -> None:
     page.open(layout="f32[3,5]")
     page.put("layout", "f32[3,x")
@@ -507,7 +529,7 @@ def test_every_field_has_a_name_and_the_keyboard_reaches_it(page: Page) -> None:
     assert nameless == 0
     page.script("document.activeElement.blur(); scrollTo(0, 0)")
     reached = []
-    for _ in range(24):
+    for _ in range(28):
         ActionChains(page.driver).send_keys(Keys.TAB).perform()
         reached.append(
             page.script("const e = document.activeElement; return e.id || e.className || e.name")

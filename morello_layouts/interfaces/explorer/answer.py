@@ -175,7 +175,7 @@ def parts(values: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     found = {"errors": errors, **_description(subject, question)}
     m = subject.report.index
     if m is None:
-        yield found
+        yield found | _example(subject, question)
         return
     with _noting(errors, "layout"):
         found["formula"] = _formula(m, subject)
@@ -194,6 +194,24 @@ def parts(values: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     proofs = proofs_of(m)
     deciders = {one.decider for one in (proofs.bijective, proofs.injective, proofs.verified)}
     yield {"proofs": plain(proof_rows(proofs)), "deciders": sorted(deciders - {""})}
+
+
+# Sizes of an example: the first that a layout takes, whose packs must divide them.
+_EXAMPLES: Final = (
+    (6, 8), (8, 16), (64, 128), (2, 6, 8), (2, 8, 16), (48,), (2, 3, 6, 8), (2, 16, 4, 8),
+    (2, 32, 8, 8), (64, 64, 3, 3), (2, 2, 3, 4, 6), (2, 16, 2, 4, 8),
+)  # fmt: skip
+
+
+def _example(subject: Subject, question: Question) -> dict[str, Any]:
+    """Return a picture at sizes of our own, of a layout whose sizes nobody gave."""
+    for shape in _EXAMPLES:
+        with suppress(LayoutError):
+            m = api.index_map(subject.arrays[subject.position][1], shape)
+            found = _picture([m], (), None, "", question)
+            if "reason" not in found:
+                return {"picture": {**found, "example": "x".join(map(str, shape))}}
+    return {}
 
 
 def _shown(
@@ -313,6 +331,7 @@ def _picture(
         element_bits=bits,
         dots=dots,
         strip=question.room,
+        formula=len(maps) > 1 or bool(m.recipe.names),
     )
     found: dict[str, Any] = {"at": sizes, "colours": colours, "colour": style.colour}
     rows, columns = _ONE_SLICE if len(m.shape) <= 2 else _EACH_SLICE

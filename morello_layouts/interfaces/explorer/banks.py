@@ -20,13 +20,14 @@ _DEFAULT: Final = 32  # bits of an element, if nothing tells
 class Banks:
     """The conflicts of an access, for the page."""
 
-    json_keys: ClassVar = ("access", "verdict", "rows", "bits")
+    json_keys: ClassVar = ("access", "verdict", "rows", "bits", "assumed_for")
 
     access: str  #: the access in words.
     verdict: str  #: the answer in words.
     rows: tuple[Row, ...]  #: why, and which lanes collide.
     bits: int  #: bits of an element.
     dots: tuple[tuple[int, ...], ...] = ()  #: the elements that colliding lanes ask for.
+    assumed_for: str = ""  #: the access as typed, if nothing tells the bits; else empty.
 
 
 def banks_of(m: IndexMap, text: str) -> Banks:
@@ -44,11 +45,13 @@ def banks_of(m: IndexMap, text: str) -> Banks:
     else:
         bits = _DEFAULT if m.element_type is None else m.element_type.bits
     found = api.bank_conflicts(m, text if typed is None else typed[1], bits=bits)
-    bits_row = Row("elements", f"of {bits} bits", is_dim=typed is None and m.element_type is None)
+    assumed = text if typed is None and m.element_type is None else ""
+    bits_row = Row("elements", f"of {bits} bits", is_dim=bool(assumed))
     if isinstance(found, BankFormula):
         rows = [Row(f"{found.pitch} % {len(found.ways)}", _by_remainder(found)), bits_row]
-        return Banks(found.access, found.verdict, tuple(rows), bits)
-    return Banks(found.access, found.verdict, (*_rows(found), bits_row), bits, _dots(found))
+        return Banks(found.access, found.verdict, tuple(rows), bits, assumed_for=assumed)
+    own = (*_rows(found), bits_row)
+    return Banks(found.access, found.verdict, own, bits, _dots(found), assumed)
 
 
 def _rows(found: BankConflicts) -> list[Row]:

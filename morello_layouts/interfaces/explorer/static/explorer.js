@@ -215,7 +215,7 @@ function resize(k, n) {
 function complete(part, answer) {
   for (const [name, make] of Object.entries(LATER))
     if (part[name] && place(name)) place(name).replaceWith(make(answer));
-  if (part.comparisons && place("verdicts")) place("verdicts").replaceWith(verdictsOf(answer));
+  if (part.comparisons && place("verdicts")) place("verdicts").replaceWith(verdictsOf(answer, choose));
 }
 
 // Show each error under its field, and hide the fields that have no use.

@@ -79,10 +79,22 @@ function banksOf(found) {
 }
 
 // The verdicts alone, for the head of the page; the cards below say why.
-function verdictsOf({ comparisons, banks }) {
+function verdictsOf({ comparisons, banks }, choose) {
   const lines = (comparisons || []).map(one => `${one.sign} ${one.text}: ${one.verdict}`);
   if (banks) lines.push(`${banks.access}: ${banks.verdict}`);
-  return node("div", { id: "verdicts" }, ...lines.map(line => node("p", {}, line)));
+  return node("div", { id: "verdicts" }, ...lines.map(line => node("p", {}, line)),
+    banks && banks.assumed_for ? bitsOf(banks, choose) : null);
+}
+
+// Buttons for the bits of an element, where neither the text nor the access says them.
+function bitsOf({ assumed_for: access, bits }, choose) {
+  const buttons = [8, 16, 32].map(n => {
+    const button = node("button", { type: "button", "aria-pressed": String(n === bits) }, `${n}`);
+    button.addEventListener("click", () => choose("access", `${access}, ${n} bits`));
+    return button;
+  });
+  return node("p", { class: "assumed" }, `${bits}-bit elements are assumed: `,
+    ...buttons.flatMap(button => [button, " "]));
 }
 
 // A button that shows something in the picture while the pointer or the focus is there.
@@ -130,12 +142,16 @@ function formulaOf(found, panel) {
     ? [node("p", { class: "about" }, "The reference formula is already in this form.")]
     : [heading("The reference formula, from the notation's definition"), formula(found.reference),
       heading("Derivation"), derivation(found.derivation)];
-  return card("formula", "Formula", `The offset of the element at (${found.coordinates.join(", ")}); // rounds down, `
-    + `% is the remainder; a term under the pointer shows its values in the cells.${names.length ? ` Here ${names.join(", ")}.` : ""}`,
-    mainFormula(found.simplified, panel), typeset(found.simplified),
-    ...reference,
-    heading("Inverse: from an offset p to coordinates"), formula(found.inverse));
+  const about = `The offset of the element at (${found.coordinates.join(", ")}); // rounds down, % is `
+    + `the remainder.${names.length ? ` Here ${names.join(", ")}.` : ""}`;
+  return card("formula", "Formula", "", mainFormula(found.simplified, panel),
+    node("p", { class: "about" }, about),
+    folded("Typeset, derivation, inverse", typeset(found.simplified), ...reference,
+      heading("Inverse: from an offset p to coordinates"), formula(found.inverse)));
 }
+
+const folded = (title, ...children) => node("details", { class: "fold" },
+  node("summary", {}, title), ...children);
 
 function derivation(steps) {
   const made = node("ol", { class: "steps", id: "derivation" });
@@ -151,11 +167,12 @@ function waiting(id, title) {
 }
 
 function proofOf({ proofs, deciders }) {
-  return card("proofs", "Proof", `Decided by ${deciders.join(" and ") || "the form alone"}; nothing `
-    + "is sampled. "
-    + "Injective: no two elements share a slot. Surjective: every slot holds an element, so there "
-    + "is no padding. Formulas: the simplified formula, the reference and the inverse agree "
-    + "everywhere.", rows(proofs));
+  return card("proofs", "Proof", "", rows(proofs),
+    folded("What this means", node("p", { class: "about" },
+      `Decided by ${deciders.join(" and ") || "the form alone"}; nothing is sampled. `
+      + "Injective: no two elements share a slot. Surjective: every slot holds an element, so "
+      + "there is no padding. Formulas: the simplified formula, the reference and the inverse "
+      + "agree everywhere.")));
 }
 
 const wanted = { target: "c", way: "offset" }; // the reader's last choice
@@ -199,15 +216,17 @@ async function copied(button, text) {
 const pictureStyle = new CSSStyleSheet();
 document.adoptedStyleSheets = [...document.adoptedStyleSheets, pictureStyle];
 
-function pictureOf(answer, choose) {
+// The picture, with cards beside it.
+function pictureOf(answer, choose, beside) {
   const found = answer.picture, made = card("picture-card", "", "");
   made.addEventListener("chosen", markTerms);
   const title = titleOf(answer);
-  made.replaceChildren(title, verdictsOf(answer));
+  made.replaceChildren(title, verdictsOf(answer, choose));
   const sizes = Object.entries(found.at).map(([name, n]) => `${name} = ${n}`);
   if (sizes.length) made.append(node("p", { class: "about" }, `Drawn at ${sizes.join(", ")}.`));
+  if (found.example) made.append(node("p", { class: "about" }, `No sizes are given. An example: drawn at ${found.example}.`));
   if (found.reason) {
-    made.append(node("p", {}, `No picture: ${found.reason}.`));
+    made.append(node("p", {}, `No picture: ${found.reason}.`), pair(...beside.map(one => [one])));
     return made;
   }
   const shown = node("div", { class: "shown" });
@@ -215,10 +234,13 @@ function pictureOf(answer, choose) {
   // The page's policy forbids styles in markup, and allows this sheet.
   pictureStyle.replaceSync(found.style);
   shown.append(...parsed.body.childNodes);
+  if (found.panels.length > 1) shown.append(node("div", { class: "beside" }, ...beside));
+  else shown.append(node("div", { class: "side" }, ...beside, shown.querySelector(".details")));
   const drawings = [...shown.querySelectorAll("#picture>svg")];
   resized(drawings);
   title.append(coloursOf(found, choose));
   shown.classList.toggle("several", found.panels.length > 1);
+  shown.classList.toggle("example", Boolean(found.example));
   made.append(shown, savingOf(found, drawings));
   return made;
 }
@@ -345,16 +367,17 @@ function parts(answer, choose) {
     ? card("notes", "Notes", "", ...answer.notes.map(note => node("p", {}, note))) : null;
   const tpu = answer.tpu.length ? card("tpu", "On a TPU", "A vector register has 8 rows, the "
     + "sublanes, of 128 columns, the lanes.", rows(answer.tpu)) : null;
+  const facts = !answer.formula ? [] : [formulaOf(answer.formula, panelOf(answer)),
+    answer.proofs ? proofOf(answer) : waiting("proofs", "Proof")];
   return [
-    answer.picture ? pictureOf(answer, choose) : titleOf(answer),
+    answer.picture ? pictureOf(answer, choose, facts) : titleOf(answer),
     arraysOf(answer, choose),
     !answer.compared ? null : answer.comparisons ? comparisonsOf(answer)
       : waiting("comparisons", "Comparison"),
     answer.banks ? banksOf(answer.banks) : null,
     notes,
-    answer.formula ? pair([formulaOf(answer.formula, panelOf(answer))],
-      [answer.proofs ? proofOf(answer) : waiting("proofs", "Proof"), tpu])
-      : tpu && pair([tpu], []),
+    answer.picture ? null : facts.length ? pair([facts[0]], facts.slice(1)) : null,
+    tpu && pair([tpu], []),
     pair([words], [memoryOf(answer)]),
     answer.code ? codeOf(answer) : answer.formula ? waiting("code", "Code") : null,
   ].filter(part => part !== null);
