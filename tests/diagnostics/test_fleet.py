@@ -16,7 +16,7 @@ from click.testing import CliRunner
 import morello_layouts as ml
 from morello_layouts.errors import LayoutError
 from morello_layouts.interfaces.cli.main import commands
-from morello_layouts.programs.diagnostics import digests, fleet
+from morello_layouts.programs.diagnostics import fleet
 from morello_layouts.programs.diagnostics.fleet import FleetReport, programs_in
 from tests.support import tpu_dumps
 
@@ -96,13 +96,13 @@ def test_a_process_that_dies_loses_at_most_one_file(
     """The worker ends itself over one of the programs, each time or only the first."""
     mark = dumps.parent / "died"
     command = (
-        "import os, pathlib; from morello_layouts.programs.diagnostics import digests; "
-        f"mark, good = pathlib.Path({str(mark)!r}), digests.digest_of; "
+        "import os, pathlib; from morello_layouts.programs.diagnostics import fleet; "
+        f"mark, good = pathlib.Path({str(mark)!r}), fleet.digest_of; "
         f"dies = lambda: {is_always} or not mark.exists(); "
-        "digests.digest_of = lambda p: (mark.touch(), os._exit(3)) if 'quant' in p and dies() "
-        "else good(p); digests.serve()"
+        "fleet.digest_of = lambda p: (mark.touch(), os._exit(3)) if 'quant' in p and dies() "
+        "else good(p); fleet.serve()"
     )
-    monkeypatch.setattr(digests.DumpReader, "_COMMAND", command)
+    monkeypatch.setattr(fleet.DumpReader, "_COMMAND", command)
     report = ml.diagnose_many([dumps], jobs=1 + 1)
     assert mark.exists()
     if not is_always:
