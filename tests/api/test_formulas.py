@@ -172,6 +172,15 @@ def test_offsets_past_64_bits() -> None:
     assert ml.is_injective(ml.from_sympy((5,), "(4611686018427387904*d0) % 4")).holds is False
 
 
+def test_parts_of_an_exclusive_or_past_64_bits() -> None:
+    """Arrays hold what is computed on the way, also inside of an exclusive or."""
+    for bits in (62, 70):
+        text = f"((d0*2**{bits} + d1)//2**{bits - 1}) ^ d1"
+        m = ml.from_sympy({"shape": (4, 4), "size": 16}, text)
+        at = np.indices((4, 4))
+        assert (m(*at) == ((2 * at[0]) ^ at[1])).all()
+
+
 def test_sizes_given_to_maps() -> None:
     assert ml.index_map("f32[self,N]{1,0}").at(self=3, N=2).size == 6
     rows = ml.from_sympy({"i": "M", "j": "N"}, "N*i + j")

@@ -15,7 +15,6 @@ from morello_layouts.core.checks import (
     whole,
 )
 from morello_layouts.core.expr import AffineExpr, Interval, canonicalize, standard, variable
-from morello_layouts.core.expr.affine import Digit
 from morello_layouts.core.expr.assumptions import (
     Assumption,
     apply_assumptions,
@@ -417,7 +416,7 @@ def _reach(form: AffineExpr) -> int:
     """Return a bound on the absolute value of a form and of everything computed for it."""
     total = abs(form.const) if isinstance(form.const, int) else _PAST_INT64
     for atom, c in form.terms:
-        inner = _reach(atom.operand) if isinstance(atom, Digit) else 0
+        inner = max(map(_reach, atom.operands), default=0)
         lo, hi = atom.interval
         if not (isinstance(lo, int) and isinstance(hi, int) and isinstance(c, int)):
             return _PAST_INT64
