@@ -57,7 +57,7 @@ def sentences(*functions: Callable[..., Any]) -> dict[str, str]:
 def keys_text(spec: str) -> str:
     """Return the keys of JSON in words, those of nested objects in parentheses.
 
-    >>> keys_text("text, *machines.resharding.plan:Totals, steps=core.expr.simplify:RewriteStep")
+    >>> keys_text("text, *machines.resharding:ExchangeTotals, steps=core.expr.simplify:RewriteStep")
     'text, held, needed, kept, moved, condition, steps (rule, before, after, because)'
     """
     members: list[tuple[str, list[Any]]] = []
