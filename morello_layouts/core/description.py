@@ -285,7 +285,7 @@ _SPELLED_OUT: Final = 4
 Offset: TypeAlias = tuple[int, ...]
 
 
-class _Run(NamedTuple):
+class _WordRun(NamedTuple):
     """Slots of a word along a dimension, None for padding, ``unit`` indices apart."""
 
     dim: int | None
@@ -322,9 +322,9 @@ def shared_word(buffer: Digits, bits: int, sizes: Sequence[object]) -> Word | No
     return None if text is None else Word(_WORD, slots, offsets, text)
 
 
-def _innermost(buffer: Digits, slots: int) -> list[_Run] | None:
+def _innermost(buffer: Digits, slots: int) -> list[_WordRun] | None:
     """The digits that the slots of one word run through, fastest first."""
-    found: list[_Run] = []
+    found: list[_WordRun] = []
     left = slots
     for digit in reversed(buffer):
         if left == 1:
@@ -336,12 +336,12 @@ def _innermost(buffer: Digits, slots: int) -> list[_Run] | None:
         taken = min(digit.radix, left)
         if left % taken or digit.radix % taken:
             return None
-        found.append(_Run(None if digit.is_zero else digit.dim, digit.unit, taken))
+        found.append(_WordRun(None if digit.is_zero else digit.dim, digit.unit, taken))
         left //= taken
     return found if left == 1 else None
 
 
-def _offset(slot: int, runs: Sequence[_Run], sizes: Sequence[object]) -> Offset | None:
+def _offset(slot: int, runs: Sequence[_WordRun], sizes: Sequence[object]) -> Offset | None:
     """The steps from the first element of a word to a slot's element; None for padding."""
     offset = [0] * len(sizes)
     for run in runs:
@@ -355,7 +355,7 @@ def _offset(slot: int, runs: Sequence[_Run], sizes: Sequence[object]) -> Offset 
 
 
 def _text(
-    offsets: Sequence[Offset | None], runs: Sequence[_Run], sizes: Sequence[object]
+    offsets: Sequence[Offset | None], runs: Sequence[_WordRun], sizes: Sequence[object]
 ) -> str | None:
     present = [offset for offset in offsets if offset is not None]
     missing = len(offsets) - len(present)

@@ -33,7 +33,7 @@ from morello_layouts.core.recipe.steps import (
 from morello_layouts.errors import ShapeError, UnsupportedError
 
 
-class _Part(NamedTuple):
+class _DimPart(NamedTuple):
     """A digit ``d // unit % radix`` of a dimension."""
 
     dim: int
@@ -86,16 +86,16 @@ def xor_steps(shape: Shape, atom: BitXor) -> Iterator[XorSteps]:
                 yield found
 
 
-def _part(shape: Shape, form: AffineExpr) -> _Part | None:
+def _part(shape: Shape, form: AffineExpr) -> _DimPart | None:
     atom = form.as_atom()
     if atom is None or not isinstance(atom.whole, Var) or not isinstance(atom.divisor, int):
         return None
     dim, modulus = int(atom.whole.name[1:]), atom.modulus
     radix = ceil_quotient(shape[dim], atom.divisor) if modulus is None else modulus
-    return _Part(dim, atom.divisor, radix)
+    return _DimPart(dim, atom.divisor, radix)
 
 
-def _xor_steps(shape: Shape, target: _Part, source: _Part) -> XorSteps | None:
+def _xor_steps(shape: Shape, target: _DimPart, source: _DimPart) -> XorSteps | None:
     dim, unit, radix = target
     if not isinstance(radix, int) or radix.bit_count() != 1:
         return None
