@@ -9,16 +9,23 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import prod
 from typing import Any, Final, NoReturn
 
 from morello_layouts.core.checks import shown
-from morello_layouts.core.layout import Arrays, ElementType, Layout, as_layout
+from morello_layouts.core.layout import (
+    ELEMENT_BITS,
+    Arrays,
+    ElementType,
+    Layout,
+    as_layout,
+    nearest_type,
+    short_name,
+)
 from morello_layouts.core.lazy import importing
-from morello_layouts.errors import LayoutError, UnsupportedError
+from morello_layouts.errors import UnsupportedError
 from morello_layouts.notations import strided
-from morello_layouts.notations.elements import ELEMENT_BITS, nearest_type, short_name
 
 Reader = Callable[[Any], Arrays | None]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
+from functools import cache
 from importlib import import_module
 from typing import Any, Final
 
@@ -18,11 +19,17 @@ from morello_layouts.core.description import (
     memory_axes,
 )
 from morello_layouts.core.fields import frozen
-from morello_layouts.core.layout import Arrays, Layout, checked_recipe, notation_name
+from morello_layouts.core.layout import (
+    ELEMENT_BITS,
+    Arrays,
+    Layout,
+    checked_recipe,
+    nearest_type,
+    notation_name,
+)
 from morello_layouts.core.lazy import importing
 from morello_layouts.core.limits import LAYOUT_TEXT
 from morello_layouts.errors import LayoutError, ParseError
-from morello_layouts.notations.elements import ELEMENT_BITS, nearest_type
 from morello_layouts.notations.repair import repaired
 
 BEGINS: Final = {
@@ -62,7 +69,7 @@ class Notation:
 
     @property
     def types(self) -> tuple[type[Layout], ...]:
-        return tuple(_loaded(self.kinds))
+        return _loaded(self.kinds)
 
     def holds(self, layout: object) -> bool:
         is_loaded = _module(self.kinds.partition(":")[0]) in sys.modules
@@ -77,11 +84,12 @@ def _module(name: str) -> str:
     return f"morello_layouts.notations.{name}"
 
 
-def _loaded(place: str) -> list[Any]:
+@cache
+def _loaded(place: str) -> tuple[Any, ...]:
     """Return values by the module, from this folder, and their names: ``xla:XlaShape``."""
     module, _, names = place.partition(":")
     with importing:
-        return [getattr(import_module(_module(module)), name) for name in names.split()]
+        return tuple(getattr(import_module(_module(module)), name) for name in names.split())
 
 
 _TYPES: Final = "|".join(ELEMENT_BITS)
@@ -226,7 +234,7 @@ NOTATIONS: Final = (
         SHARDING,
         "sharding.reader:parse_sharding",
         "sharding:ShardedLayout",
-        "sharding.words:describe",
+        "sharding.layout:describe",
         "f32[10,16]{1,0:T(8,128)}, {devices=[4,2]<=[8]}",
     ),
 )

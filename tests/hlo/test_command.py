@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from morello_layouts.interfaces.explanations.instruction import _SIZES
+from morello_layouts.interfaces.explanations.report import _SIZES
 from tests.cli.test_explain import explain, run
 
 ADD = "add.936 = bf16[8,1,1280,16384]{3,2,0,1:T(8,128)(2,1)} add(exponential.183, broadcast.3115)"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.interfaces.explanations.instruction import opcode_words
+from morello_layouts.interfaces.explanations.report import opcode_words
 from morello_layouts.programs.hlo.module import HloTree
 from tests.cli.test_explain import run
 from tests.support.hlo_xla import programs

@@ -10,8 +10,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 from morello_layouts.core.checks import as_index, as_int, as_integers, shown, spread
 from morello_layouts.core.description import amount
-from morello_layouts.core.expr import AffineExpr, canonicalize
-from morello_layouts.core.expr.sizes import Int
+from morello_layouts.core.expr import AffineExpr
 from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.limits import HOLDERS
 from morello_layouts.core.maps.map import AffineMap
@@ -19,12 +18,12 @@ from morello_layouts.core.maps.view import number_of
 from morello_layouts.core.recipe import (
     Recipe,
     coordinates_at,
-    delinearize,
     elements_at,
     elements_by_slot,
     has_inverse,
     known,
     linear_index,
+    named_forms,
     physical_coordinates,
 )
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
@@ -170,22 +169,6 @@ def _looked_up(recipe: Recipe, p: Any) -> Any:
     if first[p] < 0:
         return None
     return tuple(map(int, np.unravel_index(first[p], known(recipe.shape))))
-
-
-def named_forms(recipe: Recipe, offset: AffineExpr) -> tuple[tuple[str, AffineExpr], ...]:
-    """Return a formula for each named axis, cut from that of the offset; none without names.
-
-    >>> from morello_layouts.core.expr import variable
-    >>> lanes = Recipe((8, 4), axis_names=("lane", "register"))
-    >>> [f"{name}: {form}" for name, form in named_forms(lanes, 4 * variable("i", 0, 7) + 1)]
-    ['lane: i', 'register: 1']
-    """
-    if not recipe.axis_names:
-        return ()
-    shape: tuple[Int, ...] = recipe.physical_shape
-    digits = delinearize(offset - recipe.offset, shape)
-    forms = (canonicalize(digit) for digit in digits)
-    return tuple(zip(recipe.axis_names, forms, strict=True))
 
 
 Unit: TypeAlias = Literal["elements", "bytes", "bits"]

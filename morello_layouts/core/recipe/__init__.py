@@ -17,6 +17,7 @@ from morello_layouts.core.recipe.readings import (
     has_inverse as has_inverse,
     linear_index as linear_index,
     logical_coordinates as logical_coordinates,
+    named_forms as named_forms,
     occupied as occupied,
     offset_of as offset_of,
     pack_array as pack_array,

@@ -8,6 +8,7 @@ from itertools import islice
 from math import prod
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
+from morello_layouts.core.expr import AffineExpr, canonicalize
 from morello_layouts.core.expr.sizes import Int, is_nonnegative
 from morello_layouts.core.expr.substitution import value_of
 from morello_layouts.core.lazy import numpy as np
@@ -208,6 +209,22 @@ def physical_coordinates(
             case Window():
                 at = step.outer(at)
     return tuple(at)
+
+
+def named_forms(recipe: Recipe, offset: AffineExpr) -> tuple[tuple[str, AffineExpr], ...]:
+    """Return a formula for each named axis, cut from that of the offset; none without names.
+
+    >>> from morello_layouts.core.expr import variable
+    >>> lanes = Recipe((8, 4), axis_names=("lane", "register"))
+    >>> [f"{name}: {form}" for name, form in named_forms(lanes, 4 * variable("i", 0, 7) + 1)]
+    ['lane: i', 'register: 1']
+    """
+    if not recipe.axis_names:
+        return ()
+    shape: tuple[Int, ...] = recipe.physical_shape
+    digits = delinearize(offset - recipe.offset, shape)
+    forms = (canonicalize(digit) for digit in digits)
+    return tuple(zip(recipe.axis_names, forms, strict=True))
 
 
 def linear_index(coordinate: Sequence[T], sizes: Sequence[Int], zero: T) -> T:

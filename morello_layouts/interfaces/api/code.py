@@ -27,8 +27,7 @@ from morello_layouts.core.layout import Arrays
 from morello_layouts.core.maps import AffineMap, IndexMap, Inverse
 from morello_layouts.core.maps.modes import Decomposition
 from morello_layouts.core.maps.names import renamed
-from morello_layouts.core.maps.places import named_forms
-from morello_layouts.core.recipe import linear_index
+from morello_layouts.core.recipe import linear_index, named_forms
 from morello_layouts.errors import LayoutError, ParseError, ShapeError
 from morello_layouts.interfaces.api.formulas import Bounds, form_of
 from morello_layouts.interfaces.api.layouts import LayoutLike, Shape, index_map, recognized

@@ -19,9 +19,8 @@ from morello_layouts.core.plain import Displayed
 from morello_layouts.core.recipe import known
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.interfaces.api.layouts import Assuming, LayoutLike, Shape, index_map
-from morello_layouts.notations.sharding.layout import ShardedLayout
+from morello_layouts.notations.sharding.layout import ShardedLayout, headline, numbered
 from morello_layouts.notations.sharding.sharding import Digit, Sharding
-from morello_layouts.notations.sharding.words import headline, numbered
 from morello_layouts.notations.xla import XlaLayout
 
 

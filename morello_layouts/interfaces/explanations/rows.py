@@ -17,8 +17,8 @@ from morello_layouts.core.lazy import importing
 from morello_layouts.core.limits import EXPLAINED_IN_HTML, EXPLANATION_WIDTH
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.maps.names import renamed
-from morello_layouts.core.maps.places import named_forms
 from morello_layouts.core.plain import Told
+from morello_layouts.core.recipe import named_forms
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.interfaces.api import draw
 from morello_layouts.interfaces.api.layouts import (
@@ -29,12 +29,13 @@ from morello_layouts.interfaces.api.layouts import (
     parsed,
     subject,
 )
-from morello_layouts.interfaces.explanations.instruction import (
+from morello_layouts.interfaces.explanations.report import (
+    ArrayReport,
     InstructionFacts,
+    Proofs,
     instruction_facts,
     instruction_in,
 )
-from morello_layouts.interfaces.explanations.report import ArrayReport, Proofs
 from morello_layouts.machines.tpu_layouts.facts import TpuFacts
 from morello_layouts.outputs.picture import UNICODE, Glyphs, fitted_view, terminal_lines
 

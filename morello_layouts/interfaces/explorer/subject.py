@@ -19,8 +19,7 @@ from morello_layouts.core.maps import AffineMap, IndexMap
 from morello_layouts.errors import LayoutError, ParseError, ShapeError
 from morello_layouts.interfaces import api
 from morello_layouts.interfaces.api.layouts import Shape, assumptions_of, subject
-from morello_layouts.interfaces.explanations.instruction import instruction_in
-from morello_layouts.interfaces.explanations.report import ArrayReport, report_of
+from morello_layouts.interfaces.explanations.report import ArrayReport, instruction_in, report_of
 from morello_layouts.interfaces.explanations.rows import Row, instruction_rows
 from morello_layouts.notations.bounds import values_by_name
 

@@ -22,8 +22,8 @@ from morello_layouts.core.recipe import Recipe
 from morello_layouts.core.recipe.recognize import recipe_of_formula
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.notations.cute import integers
-from morello_layouts.notations.cute.document import by_strides
 from morello_layouts.notations.cute.integers import Leaf, Nested, ScaledBasis, Static, flatten
+from morello_layouts.notations.documents import by_strides
 
 _ZERO = Static(0)
 

@@ -10,7 +10,7 @@ from functools import cache, partial
 from itertools import product
 from typing import Final
 
-from morello_layouts.notations.elements import REGISTER_BITS as BITS
+from morello_layouts.core.layout import REGISTER_BITS as BITS
 from morello_layouts.notations.fragments import document
 from morello_layouts.notations.fragments.layout import Document
 from morello_layouts.notations.fragments.operands import (

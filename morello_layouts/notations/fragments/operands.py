@@ -8,9 +8,8 @@ from functools import partial
 from typing import NamedTuple, TypeAlias
 
 from morello_layouts.core.fields import frozen
-from morello_layouts.core.layout import ElementType
+from morello_layouts.core.layout import REGISTER_BITS as BITS, ElementType
 from morello_layouts.core.recipe import DimDigit
-from morello_layouts.notations.elements import REGISTER_BITS as BITS
 from morello_layouts.notations.fragments.layout import Axis, Document
 
 

@@ -7,8 +7,8 @@ from math import prod
 from typing import Any, Final
 
 from morello_layouts.core.checks import Part, shown
+from morello_layouts.core.layout import FLOATS
 from morello_layouts.errors import LayoutError
-from morello_layouts.notations.elements import FLOATS
 
 _SCALAR: Final = re.compile(r"(?:si|ui|i|f|bf|tf)([1-9][0-9]{0,7})(?:E.*)?", re.ASCII)
 _COMPOUND: Final = re.compile(r"(complex|vector)<((?:[0-9]{1,9}x)*)(\w+)>", re.ASCII)

@@ -11,11 +11,10 @@ from math import prod
 from typing import Any, Final
 
 from morello_layouts.core.checks import as_permutation, require_inside
-from morello_layouts.core.layout import ElementType
+from morello_layouts.core.layout import ElementType, short_name
 from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.recipe import known
 from morello_layouts.errors import ShapeError, UnsupportedError
-from morello_layouts.notations.elements import short_name
 from morello_layouts.notations.strided.layout import StridedLayout
 
 _INTERFACES: Final = ("__array_interface__", "__cuda_array_interface__")

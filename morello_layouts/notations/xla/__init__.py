@@ -1,11 +1,11 @@
 """XLA's shapes and tiled layouts."""
 
-from morello_layouts.notations.elements import (
+from morello_layouts.core.layout import (
     ELEMENT_BITS as ELEMENT_BITS,
     bits_of as bits_of,
     numpy_type as numpy_type,
 )
-from morello_layouts.notations.xla.document import COMBINE as COMBINE
+from morello_layouts.notations.documents import COMBINE as COMBINE
 from morello_layouts.notations.xla.functions import (
     linear_index as linear_index,
     linear_index_with_tile as linear_index_with_tile,

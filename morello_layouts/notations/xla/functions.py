@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from morello_layouts.core.checks import as_int, as_tuple, checked_coordinate, shown, whole
 from morello_layouts.core.lazy import importing
 from morello_layouts.errors import LayoutError, ShapeError
-from morello_layouts.notations.xla.document import COMBINE
+from morello_layouts.notations.documents import COMBINE
 from morello_layouts.notations.xla.layout import Arithmetic, tiled
 
 _FIX: Final = "give a tuple of ints, integer arrays or SymPy symbols"

@@ -26,11 +26,11 @@ from morello_layouts.core.fields import (
     permutation,
     several,
 )
-from morello_layouts.core.layout import ElementType, Layout
+from morello_layouts.core.layout import ElementType, Layout, type_name
 from morello_layouts.core.limits import NESTED_TILES
 from morello_layouts.core.recipe import Merge, Pad, Recipe, Split, Step, Transpose, known
 from morello_layouts.errors import LayoutError, ParseError, ShapeError, UnsupportedError
-from morello_layouts.notations.elements import type_name
+from morello_layouts.notations.documents import COMBINE, by_tiles
 from morello_layouts.notations.grammar import NAME, Syntax, Terminal, Token, integer
 from morello_layouts.notations.text import (
     NUMBER,
@@ -45,7 +45,6 @@ from morello_layouts.notations.text import (
     row,
     word,
 )  # fmt: skip
-from morello_layouts.notations.xla.document import COMBINE, by_tiles
 
 S = TypeVar("S")
 N = TypeVar("N", bound=Int)

@@ -11,11 +11,17 @@ from morello_layouts.core.checks import Part, as_int, as_tuple, shown
 from morello_layouts.core.expr import AffineExpr
 from morello_layouts.core.expr.sizes import Int, SizeExpr
 from morello_layouts.core.fields import checked, frozen, instance, optional, settle, several
-from morello_layouts.core.layout import Arrays, ElementType, Layout
+from morello_layouts.core.layout import (
+    OPAQUE_TYPES,
+    Arrays,
+    ElementType,
+    Layout,
+    bits_of,
+    type_name,
+)
 from morello_layouts.core.limits import NESTED_TUPLES
 from morello_layouts.core.recipe import Recipe
 from morello_layouts.errors import LayoutError, ParseError, UnsupportedError
-from morello_layouts.notations.elements import OPAQUE_TYPES, bits_of, type_name
 from morello_layouts.notations.grammar import INT, NAME, Source, Syntax, Terminal, integer
 from morello_layouts.notations.text import Note, Rule, field, made, many, word
 from morello_layouts.notations.xla.layout import (

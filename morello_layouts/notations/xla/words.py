@@ -21,10 +21,10 @@ from morello_layouts.core.description import (
 )
 from morello_layouts.core.expr.sizes import round_up
 from morello_layouts.core.fields import frozen
+from morello_layouts.core.layout import bits_of
 from morello_layouts.core.limits import NESTED_TILES
 from morello_layouts.core.recipe import Merge, Pad, Recipe, Split
 from morello_layouts.core.recipe.digits import stages_of
-from morello_layouts.notations.elements import bits_of
 from morello_layouts.notations.xla.layout import XlaLayout, tile_text
 from morello_layouts.notations.xla.shape import XlaShape, dim_text
 

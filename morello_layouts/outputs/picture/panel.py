@@ -10,7 +10,7 @@ from typing import ClassVar, Final, NamedTuple, TypeAlias
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.maps.names import renamed
-from morello_layouts.core.maps.places import named_forms
+from morello_layouts.core.recipe import named_forms
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.outputs.picture.view import Cell, Slot, View
 

@@ -12,7 +12,7 @@ from morello_layouts import proof
 from morello_layouts.core.expr import coordinate_variables
 from morello_layouts.core.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.core.fields import frozen
-from morello_layouts.core.layout import Layout
+from morello_layouts.core.layout import Layout, bits_of
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.recipe import bases_of_recipe, known
 from morello_layouts.core.recipe.bases import MEMORY
@@ -20,7 +20,6 @@ from morello_layouts.core.recipe.digits import AxisDigit
 from morello_layouts.core.recipe.recognize import recipe_of_formula
 from morello_layouts.errors import LayoutError
 from morello_layouts.notations import parse
-from morello_layouts.notations.elements import bits_of
 from morello_layouts.notations.named import FORMATS, NamedLayout
 from morello_layouts.notations.triton import TritonLayout
 from morello_layouts.notations.triton.encoding import Encoding

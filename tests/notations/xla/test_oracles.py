@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.notations.elements import ELEMENT_BITS
+from morello_layouts.core.layout import ELEMENT_BITS
 from morello_layouts.notations.registry import describe
 from morello_layouts.proof.isl import Space, offset_value
 from morello_layouts.proof.library import isl
