@@ -129,7 +129,7 @@ def agrees(found: Any, answer: Any) -> bool:
         wanted = json.loads(json.dumps(plain(answer.panels)))
     if isinstance(answer, str) and "\n" in answer and "fragments" in found:
         wanted = answer.splitlines()
-    if isinstance(wanted, dict) and wanted.items() <= found.items():
+    if found == wanted or (isinstance(wanted, dict) and wanted.items() <= found.items()):
         return True
     parts = found if isinstance(found, list) else found.values()
     shown = [x.rstrip("\n") if isinstance(x, str) else x for x in parts]
