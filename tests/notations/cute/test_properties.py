@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -17,7 +15,6 @@ from morello_layouts.interfaces.explorer.answer import answer
 from morello_layouts.notations import cute
 from morello_layouts.notations.cute import CuteLayout, Static
 from morello_layouts.notations.morello import row_major
-from morello_layouts.notations.registry import describe
 from tests.support.notations import counted, cute as layouts
 from tests.support.tables import each_row
 
@@ -112,29 +109,6 @@ def test_coordinates_are_places_in_their_box() -> None:
     assert ml.index_map(nested)(1, 2) == 1 + 2 * 2
 
 
-def test_words() -> None:
-    found = describe(ml.parse("((_4,2),3):((_1,12),4)", "cute"))
-    assert found.headline == "2 modes, 24 elements in 24 slots"
-    assert [(part.text, part.meaning) for part in found.parts] == [
-        ("_4:_1", "4 neighbours along d0, 1 slot apart"),
-        ("2:12", "2 blocks of 4 along d0, 12 slots apart"),
-        ("3:4", "all 3 of d1, 4 slots apart"),
-    ]
-
-
-def test_words_of_overlaps() -> None:
-    found = describe(CuteLayout((4, 2), (Static(0), 1)))
-    assert [part.meaning for part in found.parts] == [
-        "all 4 of d0, in one slot",
-        "all 2 of d1, 1 slot apart",
-    ]
-    coordinates = describe(ml.parse("(4,2):(1@0,1@1)", "cute"))
-    assert [part.meaning for part in coordinates.parts] == [
-        "all 4 of d0, 1@0 apart",
-        "all 2 of d1, 1@1 apart",
-    ]
-
-
 OVERLAPS = ["(4,4):(1,1)", "(4,3):(_0,1)", "((4,2),8):((1,16),4)", "(3,(2,5)):(2,(7,3))"]
 
 
@@ -154,12 +128,6 @@ def test_overlaps_are_read_but_not_written(text: str) -> None:
     assert "not injective" in str(ml.explain(text))
     answered = answer({"layout": text, "shape": ""})
     assert not answered["errors"]
-
-
-@each_row("text", [*OVERLAPS, "((_4,2),8):((_1,32),4)", "(4,8):(_1@1,1@0)"])
-def test_values_are_copied(text: str) -> None:
-    layout = ml.parse(text, "cute")
-    assert pickle.loads(pickle.dumps(layout)) == copy.deepcopy(layout) == layout
 
 
 @each_row("text", ["(M,1,1):(2,P,1)", "(M,(4,1)):(8,(2,P))", "(1,M):(P,1)"])

@@ -11,7 +11,6 @@ import pytest
 import morello_layouts as ml
 from morello_layouts.core.recipe import elements_by_slot
 from morello_layouts.notations.cute import ComposedLayout, CuteLayout, Swizzle
-from morello_layouts.notations.registry import describe
 from tests.support.paths import rows
 from tests.support.tables import each_row
 
@@ -154,24 +153,6 @@ def test_ptx_says_36_and_cute_says_32() -> None:
     in_bytes = ml.index_map("Sw<3,4,3> o smem_ptr[32b](unset) o (8,32):(32,1)")
     misread = ml.index_map("Sw<3,4,3> o 0 o (8,32):(32,1)")
     assert (in_bytes(1, 0), misread(1, 0)) == (36, 32)
-
-
-WORDS = [
-    ("Sw<3,4,3> o smem_ptr[16b](unset) o (8,64):(64,1)",
-     ("Sw<3,4,3> acts on addresses in bytes: bits 4 to 6 ^= bits 7 to 9; on offsets in elements of "
-     "16 bits it is Sw<3,3,3>")),
-    ("Sw<3,3,3> o 0 o (8,64):(64,1)",
-     "Sw<3,3,3> acts on offsets in elements: bits 3 to 5 ^= bits 6 to 8"),
-    ("Sw<1,3,-3> o 0 o (8,64):(64,1)",
-     "Sw<1,3,-3> acts on offsets in elements: bits 6 ^= bits 3"),
-    ("Sw<0,4,3> o 0 o (8,64):(64,1)", "Sw<0,4,3> changes nothing"),
-]  # fmt: skip
-
-
-@each_row("text, words", WORDS)
-def test_words_say_bytes_or_elements(text: str, words: str) -> None:
-    found = describe(ml.parse(text))
-    assert found.parts[0].meaning == words
 
 
 # ---- names

@@ -44,12 +44,3 @@ def test_symbolic_sizes() -> None:
     assert ml.are_equivalent(
         m, "lambda i, w: (i//2, w, i%2)", ("M", "N"), assuming="M % 2 == 0"
     ).holds
-
-
-def test_words() -> None:
-    found = ml.explain("b (h p) -> b p h, p=2", (3, 8)).arrays[0].description
-    assert [part.text for part in found.parts] == ["b", "p", "h"]
-    assert found.parts[1].meaning == "2 neighbours along (h p)"
-    assert ml.explain("b (h p) -> b p h, p=2").arrays[0].description.headline == (
-        "the array is b (h p), the memory b p h"
-    )

@@ -6,7 +6,6 @@ import pytest
 
 import morello_layouts as ml
 from morello_layouts.notations.fragments import FragmentLayout
-from morello_layouts.notations.registry import describe
 from tests.support.tables import each_row
 
 # How many instructions have names that begin so. Those of CuTe are as many as CUTLASS has traits
@@ -47,35 +46,6 @@ def test_every_text_is_read(text: str) -> None:
     layout = ml.parse(text)
     assert isinstance(layout, FragmentLayout)
     layout.recipe(layout.shape)
-
-
-WORDS = [
-    ("SM80_16x8x16_F32F16F16F32_TN A",
-     ("A of a matrix instruction of a warp: 16 by 16 of f16, 8 in each lane, 2 in a register of "
-     "32 bits"), "32 lanes: (m%8,(k//2)%4), the first part slowest"),
-    ("SM80_16x8x32_S32S8S8S32_TN B",
-     ("B of a matrix instruction of a warp: 8 by 32 of s8, 8 in each lane, 4 in a register of "
-     "32 bits"), "32 lanes: (n,(k//4)%4), the first part slowest"),
-    ("SM80_8x8x4_F64F64F64F64_TN C",
-     ("C of a matrix instruction of a warp: 8 by 8 of f64, 2 in each lane, each in 2 registers of "
-     "32 bits"), "32 lanes: (m,n//2), the first part slowest"),
-    ("gfx11 v_wmma_f32_16x16x16_f16 A",
-     ("A of a matrix instruction of a wave of 32 lanes of RDNA: 16 by 16 of f16, 16 in each lane, "
-     "2 in a register of 32 bits"), ("32 lanes: i, the first part slowest; 2 lanes hold the same "
-     "element")),
-    ("tdpbssd B",
-     "B of a tile instruction of AMX: 64 by 16 of s8, 64 in each row, 4 in a register of 32 bits",
-     "16 rows: k//4, the first part slowest"),
-]  # fmt: skip
-
-
-@each_row("text, headline, first", WORDS)
-def test_words(text: str, headline: str, first: str) -> None:
-    layout = ml.parse(text)
-    assert isinstance(layout, FragmentLayout)
-    found = describe(layout)
-    assert found.headline == headline
-    assert found.parts[0].meaning == first
 
 
 def test_places_of_an_element() -> None:

@@ -35,14 +35,3 @@ def test_symbolic_sizes() -> None:
 def test_what_is_not_injective_is_said() -> None:
     assert ml.is_injective("lambda i, j: (i + j,)", (3, 4)).counterexample == ((0, 1), (1, 0))
     assert ml.is_surjective("lambda i: (2*i,)", (4,)).counterexample == 1
-
-
-def test_words() -> None:
-    found = ml.explain("NCHW16c", (2, 20, 3, 4)).arrays[0].description
-    assert [part.text for part in found.parts] == ["N", "C", "H", "W", "16c"]
-    assert found.parts[1].meaning == "2 blocks of 16 along c; padded from 20 to 32"
-    assert "c channels" in found.headline
-    found = (
-        ml.explain("lambda i, j: ((i*32 + j)//64, (i*32 + j)%64)", (6, 32)).arrays[0].description
-    )
-    assert [part.text for part in found.parts] == ["i", "j"]  # the box has other axes
