@@ -47,9 +47,13 @@ def test_a_value_in_the_wrong_place_is_told_the_right_one(
     assert capsys.readouterr().err.splitlines()[-1] == fix
 
 
-def test_a_long_value_that_is_no_shape_is_refused_at_once() -> None:
+@each_row(
+    "arguments",
+    [("explain", "[1, 0]", "x" * 5000 + "!"), ("loops", "f32[6,8]", "--tile", f"i={'9' * 10_000}")],
+)
+def test_a_long_value_is_refused_at_once(arguments: tuple[str, ...]) -> None:
     with pytest.raises(SystemExit) as ended:
-        main(("explain", "[1, 0]", "x" * 5000 + "!"))
+        main(arguments)
     assert ended.value.code == Status.BAD_INPUT
 
 
@@ -76,87 +80,6 @@ def test_one_disproof_outweighs_the_undecided() -> None:
     assert status_of([]) is Status.DONE
 
 
-@pytest.mark.parametrize(
-    ("bounds", "note"),
-    [
-        ("0<=j<8,k<4", "bounds: k is not in the expression j//4\n"),
-        ("j<8", "bounds: j may be negative; if it is not, write 0<=j<=7\n"),
-        ("0<=j<M,M=1..", ""),
-    ],
-)
-def test_notes_on_bounds(bounds: str, note: str) -> None:
-    assert run("simplify", "j//4", "--bounds", bounds).stderr == note
-
-
-def test_simplify_with_its_derivation() -> None:
-    result = run("simplify", "i%6", "--bounds", "i=0..5", "--derivation")
-    assert result.stdout == "i%6\n  i%6 = i   drop-mod, since i is in 0..5\n= i\n"
-
-
-def test_json_of_simplify() -> None:
-    result = run("simplify", "i%6 + j", "--bounds", "i=0..5,j=1..", "--derivation", "--json")
-    assert json.loads(result.stdout) == {
-        "expression": "j + i%6",
-        "bounds": {"i": [0, 5], "j": [1, None]},
-        "simplified": "i + j",
-        "derivation": [
-            {"rule": "drop-mod", "before": "i%6", "after": "i", "because": "i is in 0..5"}
-        ],
-    }
-    plain = json.loads(run("simplify", "i", "--json").stdout)
-    assert plain == {"expression": "i", "bounds": {}, "simplified": "i", "derivation": None}
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (
-            ("explain", "[0, 1]", "--shape", "6x8.5"),
-            (
-                "--shape: a shape: expected sizes, got '8.5' in '6x8.5'\n"
-                "a shape is one size for each dimension, with x or a comma between them\n"
-                "write for example 6x8, or names as in M,N, or () for a scalar\n"
-            ),
-        ),
-        (
-            ("explain", "(f32[2])", "--shape", "2"),
-            (
-                "a shape was given for text that carries its own\n"
-                "(f32[2]{0}) holds the sizes of each array\n"
-                "leave out --shape\n"
-            ),
-        ),
-        (
-            ("explain", "f32[3,5]", "--shape", "6x8"),
-            (
-                "two shapes: the layout carries (3, 5), and (6, 8) was given\n"
-                "an array has one shape\n"
-                "leave out --shape, or give the same sizes\n"
-            ),
-        ),
-        (
-            ("prove", "[0, 1]"),
-            (
-                "no shape given for [0, 1]\n"
-                "the layout's text does not carry the sizes of the array\n"
-                "give the sizes, such as --shape 6x8\n"
-            ),
-        ),
-        (
-            ("equal", "[0, 1]", "{1,0}"),
-            (
-                "no shape given for [0, 1]\n"
-                "the layout's text does not carry the sizes of the array\n"
-                "give the sizes, such as --shape 6x8\n"
-            ),
-        ),
-    ],
-)
-def test_errors_are_lines_on_standard_error(arguments: tuple[str, ...], expected: str) -> None:
-    result = run(*arguments)
-    assert (result.exit_code, result.stdout, result.stderr) == (2, "", expected)
-
-
 @pytest.mark.parametrize("text", ["", "   ", "\n", "f32[3,5", "Bf16[3]", "\x1b[31m", "f32[3\x00]"])
 def test_an_error_is_the_error_s_own_text(text: str) -> None:
     with pytest.raises(ml.LayoutError) as caught:
@@ -166,15 +89,6 @@ def test_an_error_is_the_error_s_own_text(text: str) -> None:
         assert (result.exit_code, result.stdout) == (2, "")
         assert result.stderr == f"{caught.value}\n"
         assert "\x1b" not in result.stderr
-
-
-def test_an_error_of_an_expression_is_its_own_text() -> None:
-    with pytest.raises(ml.LayoutError) as caught:
-        ml.simplify("i + i*j")
-    result = run("simplify", "i + i*j")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == f"{caught.value}\n"
-    assert "\n        ^\n" in result.stderr
 
 
 @pytest.mark.parametrize("text", ["", "6x", "x8", "-6x8", "6.5x8", "6 8", "[6", "²x3", "9" * 20])

@@ -11,11 +11,13 @@ A file has a question a line, and below it the answer, each line of it after ``�
 ``==`` says how the questions below it are asked: as a text for all readers (``== parse``), for one
 (``== parse tvm``) or both (``== parse and parse tvm``, whose answers are then the same), by an
 expression of a long text (``== long``, ``== long tvm``; the answer says where the caret is), as HLO
-(``== hlo``), or as an expression (``== python``). Errors are the readers' own; those below
-``== mended`` may name a text that was meant. ``▲`` stands before the character that the caret is
-under, ``⏎`` for the end of a line of a text. The answer to an expression is its text, or the error
-with its type; lines such as ``m = ml.index_map("f32[8]")`` and ``from x import y`` give names to
-the expressions below. Lines that begin with ``##`` are remarks.
+(``== hlo``), as an expression (``== python``), or as what is typed behind the command's name
+(``== command``), whose answer is the output, the error after ``!``, and the exit status if it is
+not 0. Errors are the readers' own; those below ``== mended`` may name a text that was meant. ``▲``
+stands before the character that the caret is under, ``⏎`` for the end of a line of a text. The
+answer to an expression is its text, or the error with its type; lines such as
+``m = ml.index_map("f32[8]")`` and ``from x import y`` give names to the expressions below. Lines
+that begin with ``##`` are remarks.
 
 After a change of wording run the command, and read the difference.
 """
@@ -25,6 +27,7 @@ from __future__ import annotations
 
 import ast
 import re
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,8 +36,10 @@ from unittest.mock import patch
 
 import numpy as np
 import sympy
+from click.testing import CliRunner
 
 import morello_layouts as ml
+from morello_layouts.interfaces.cli.main import commands
 from morello_layouts.notations import registry
 from morello_layouts.programs.hlo import read_hlo
 from tests.support.paths import DATA, ROOT
@@ -75,6 +80,8 @@ class Row(NamedTuple):
     def _asked(self) -> Row:
         if self.how == "python":
             return self._replace(answer=self._value())
+        if self.how == "command":
+            return self._replace(answer=typed(self.question))
         text = self.question.replace(CARET, "").replace(NEWLINE, "\n")
         found = {how: read(how, text) for how in self.how.split(" and ")}
         if len({*found.values()}) == 1:
@@ -108,6 +115,15 @@ def read(how: str, question: str) -> tuple[str, str]:
             return question, f"at {at}: {told(error)}"
         return text[:at] + CARET + text[at:], told(error)
     return question, f"read as {value}"
+
+
+def typed(line: str) -> str:
+    """Return what a command prints on a terminal of 100 columns, and its exit status."""
+    found = CliRunner().invoke(
+        commands, shlex.split(line), env={"COLUMNS": "100"}, catch_exceptions=False
+    )
+    lines = [*found.stdout.splitlines(), *(f"! {each}" for each in found.stderr.splitlines())]
+    return "\n".join([*lines, *([f"status {found.exit_code}"] if found.exit_code else [])])
 
 
 def told(error: ml.LayoutError) -> str:
