@@ -114,6 +114,8 @@ def read(how: str, question: str) -> tuple[str, str]:
         if kind == "long":
             return question, f"at {at}: {told(error)}"
         return text[:at] + CARET + text[at:], told(error)
+    if kind == "parse" and str(value) != "{}":  # which is not a layout in XLA's grammar
+        assert ml.parse(str(value), notation or None) == value, question
     return question, f"read as {value}"
 
 

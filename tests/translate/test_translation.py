@@ -75,50 +75,11 @@ def test_popular_formats(name: str, text: str, shape: tuple[int, ...] | None) ->
             ml.convert(text, "morello")
 
 
-@each_row(
-    ("text", "shape", "expected"),
-    [
-        ("[0, 1, 0 p(8), 1 p(128)]", (64, 1024), "{1,0:T(8,128)}"),
-        ("[0, 1, 0 p(4), 1 p(128), 0 p(2)]", (64, 1024), "{1,0:T(8,128)(2,1)}"),
-        ("[0, 1, 0 p(2), 1 p(2), 0 p(2), 1 p(2)]", (8, 8), "{1,0:T(4,4)(2,2)}"),
-        ("[0 oe(8)]", (8,), "{0:T(2)(4,1)}"),
-        ("[0 p(4)]", (3,), "{0}"),
-        ("[1]", (1, 5), "{1,0}"),
-        ("[1, 0]", (4, 1, ), "{1,0}"),
-        ("[]", (), "{}"),
-        ("[]", (1, 1), "{1,0}"),
-        ("([0, 1], c1)", (2, 3), "{1,0}"),
-    ],
-)  # fmt: skip
-def test_the_tiles_that_people_write(text: str, shape: tuple[int, ...], expected: str) -> None:
-    assert str(ml.convert(text, "xla", shape)) == expected
-
-
 def test_an_element_type_makes_a_shape() -> None:
     found = ml.convert("[1, 0, 1 p(4)]", "xla", (6, 8), "bf16")
     assert isinstance(found, ml.XlaShape)
     assert str(found) == "bf16[6,8]{0,1:T(4,1)}"
     assert ml.convert(found, "morello") == ml.parse("[1, 0, 1 p(4)]")
-
-
-@each_row(
-    ("text", "expected"),
-    [
-        ("f32[]", "[]"),
-        ("f32[1,1,1]{0,2,1:T(1,1)}", "[]"),
-        ("f32[3]{0:T(4)}", "[0]"),  # padding after the last element
-        ("f32[8]{0:T(4)L(32)}", "[0]"),
-        ("f32[16]{0:T(2)(8,1)}", "[0 oe(16)]"),
-        ("f32[8]{0:T(2)(2,1)}", "[0, 0 oe(4)]"),
-        ("f32[8]{0:T(2)(2)(2,1,2)}", "[0]"),
-        ("f32[2,6]{1,0:T(*,4)}", "[0, 1]"),  # tiles straddle rows, and nothing moves
-        ("s4[64,128]{1,0:T(8,128)(8,1)E(4)S(1)}", "[0, 1, 0 p(8)]"),
-        ("f32[<=16,8]{1,0:T(4,2)}", "[0, 1, 0 p(4), 1 p(2)]"),
-        ("b(f32[4,4]{0,1})", "[1, 0]"),
-    ],
-)
-def test_xla_layouts_without_gaps(text: str, expected: str) -> None:
-    assert str(ml.convert(text, "morello")) == expected
 
 
 # ---- random layouts
@@ -256,27 +217,6 @@ def test_a_symbolic_size_in_the_way(text: str, shape: tuple[str | int, ...]) -> 
         ml.convert(text, "xla", shape)
     numbers = tuple(n if isinstance(n, int) else 16 for n in shape)
     assert ml.are_equivalent(text, ml.convert(text, "xla", numbers), numbers).holds
-
-
-@pytest.mark.parametrize(
-    ("text", "assuming", "expected"),
-    [
-        ("f32[M,N]{1,0:T(8,128)}", "M % 8 == 0, N % 128 == 0", "[0, 1, 0 p(8), 1 p(128)]"),
-        (
-            "bf16[M,N]{1,0:T(8,128)(2,1)}",
-            "M % 16 == 0, N % 128 == 0",
-            "[0, 1, 0 p(4), 1 p(128), 0 p(2)]",
-        ),
-        ("f32[M,N]{0,1}", None, "[1, 0]"),
-        ("f32[M]{0:T(2)(8,1)}", "M % 16 == 0", "[0, 0 oe(16)]"),
-        ("f32[M]{0:T(128)}", None, "[0]"),  # padding after the last element, if any
-        ("f32[1,N]{1,0:T(1,128)}", None, "[1]"),
-        ("f32[M,N]{1,0:T(2,128)}", "M == 1, N <= 128", "[1]"),
-    ],
-)
-def test_to_morello_for_all_sizes(text: str, assuming: str | None, expected: str) -> None:
-    found = ml.convert(text, "morello", assuming=assuming)
-    assert str(found) == expected
 
 
 @st.composite

@@ -7,56 +7,8 @@ from types import SimpleNamespace as Object
 import numpy as np
 
 import morello_layouts as ml
-from tests.support.tables import each_row
 
 X = "f32[8,16]"
-
-
-@each_row(
-    ("text", "printed"),
-    [
-        (f"{X}, sharding={{replicated}}", "{replicated}"),
-        (f"{X}, {{maximal device=3}}", "{maximal device=3}"),
-        (
-            (f'{X}, sharding={{devices=[2,1,2,2]<=[8] last_tile_dims={{manual, replicated}} '
-            'metadata={op_name="a{b}"}}'),
-            "{devices=[2,1,2,2]<=[8] last_tile_dims={manual, replicated}}",
-        ),
-        (f"{X}, {{devices=[2,2]0,2,1,3 shard_as 1}}", "{devices=[2,2]0,2,1,3}"),
-        (f"{X}, {{mesh['x'=2,'y'=4], [{{'x'}}, {{}}]}}", "{mesh['x'=2,'y'=4], [{'x'}, {}]}"),
-        (
-            ('sdy.mesh @m = <["x"=2, "y"=4], device_ids=[0, 1, 2, 3, 4, 5, 6, 7]> %a: '
-            'tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}p0, {"y":(2)2, ?}], '
-            'replicated={"y":(1)2}>}'),
-            '#sdy.sharding<mesh<["x"=2, "y"=4]>, [{"x"}, {"y":(2)2}]>',
-        ),
-        (
-            (f"{X}, NamedSharding(mesh=Mesh('x': 2, 'y': 4, axis_types=(Auto, Auto)), "
-            "spec=P(('y', 'x'), None), memory_kind=device)"),
-            "mesh={'x': 2, 'y': 4}, spec=P(('y', 'x'), None)",
-        ),
-        (
-            f"{X}, mesh=Mesh(axis_sizes=(2,), axis_names=('x',)), spec='x'",
-            "mesh={'x': 2}, spec=P('x')",
-        ),
-        (
-            (f"{X}, placements=[Shard(0), Partial(sum)], mesh=DeviceMesh('cuda', [[0, 1], [2, 3]], "
-            "mesh_dim_names=('dp', 'tp'))"),
-            "placements=(Shard(dim=0), Partial()), mesh=(dp=2, tp=2)",
-        ),
-        (
-            f"{X}, placements=(Shard(dim=1),), mesh=DeviceMesh((tp=2), 'cuda', stride=(1,))",
-            "placements=(Shard(dim=1),), mesh=(tp=2)",
-        ),
-        (f"{X}, (BLOCK, *) ONTO 4", "(BLOCK, *) ONTO (4)"),
-        ("f32[9], CYCLIC(1, first=2) ONTO 3", "(CYCLIC(1, first=2)) ONTO (3)"),
-        ("n=10, nb=2, src=1, P=3", "n=(10), nb=(2), src=(1), P=(3)"),
-    ],
-)  # fmt: skip
-def test_a_text_is_read_and_printed(text: str, printed: str) -> None:
-    layout = ml.parse(text)
-    assert str(layout).endswith(printed)
-    assert ml.parse(str(layout)) == layout
 
 
 def test_a_tuple_has_a_sharding_for_each_array() -> None:
@@ -119,16 +71,3 @@ def test_objects_of_torch() -> None:
     assert str(found) == "f32[9,3]{1,0}, placements=(Shard(dim=0), Partial()), mesh=(dp=2, tp=2)"
     assert "devices along dp hold" not in " ".join(found.notes((9, 3)))
     assert "devices along tp hold parts of a sum" in found.notes((9, 3))
-
-
-@each_row(
-    ("text", "same"),
-    [
-        ("f32[8,16] sharding={devices=[2,1]<=[2]}", "f32[8,16], sharding={devices=[2,1]<=[2]}"),
-        ("f32[8,16]{1,0} mesh={'x': 2}, spec=P('x')", "f32[8,16], mesh={'x': 2}, spec=P('x')"),
-        ("f32[8,16], P('x'), mesh={'x': 2}", "f32[8,16], mesh={'x': 2}, spec=P('x')"),
-        ("f32[8,16], mesh=(2), PartitionSpec('x')", "f32[8,16], mesh={'x': 2}, spec=P('x')"),
-    ],
-)
-def test_a_comma_may_be_missing_and_a_spec_may_stand_alone(text: str, same: str) -> None:
-    assert ml.parse(text) == ml.parse(same)

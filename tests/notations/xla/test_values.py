@@ -114,23 +114,3 @@ def test_a_warning_reaches_the_index_map() -> None:
     m = ml.index_map("f32[8,8]{1,0:T(4,4)(3,1)}")
     assert m.size == 96
     assert m.warnings == ml.parse("f32[8,8]{1,0:T(4,4)(3,1)}").warnings != ()
-
-
-@each_row(
-    ("text", "printed"),
-    [
-        ("f32[2,3]", "f32[2,3]{1,0}"),
-        ("f32[2,3]{1,0:L(1)E(0)S(0)}", "f32[2,3]{1,0}"),
-        ("f32[2,3]{1,0:}", "f32[2,3]{1,0}"),
-        ("f32[2,3]{1,0:D(D+,C~)T(8,128)}", "f32[2,3]{1,0:T(8,128)}"),
-        ("f32[2,3]{1,0:M(-1)}", "f32[2,3]{1,0}"),
-        ("b ( f32 [ 2 ] )", "b(f32[2]{0})"),
-        ("( )", "()"),
-        ("(f32[2],/*index=1*/(s8[]),token[])", "(f32[2]{0}, (s8[]), token[])"),
-        ("{ 0 : T( 8 ) }", "{0:T(8)}"),
-        ("f32[007]", "f32[7]{0}"),
-        ("f32[b,pred,T]{2,1,0}", "f32[b,pred,T]{2,1,0}"),
-    ],
-)
-def test_printing_is_canonical(text: str, printed: str) -> None:
-    assert str(ml.parse(text)) == printed
