@@ -29,7 +29,7 @@ def certified(statement: Certificate) -> Certificate:
     """Return a statement with the digits that prove it."""
     if sum(map(len, map(str, statement.values()))) <= CERTIFICATE_TEXT:
         left = [CERTIFICATE_WORK]
-        for first in ("one variable", "sums", "large divisors"):
+        for first in ("one variable", "sums", "large divisors", "rounded sizes"):
             with suppress(Refused, MemoryError, RecursionError, StopIteration):
                 return _found(statement, first, left)
     raise UnsupportedError(
@@ -48,6 +48,11 @@ def _found(statement: Certificate, first: str, left: list[int]) -> Certificate:
         if [text, n] != ["p", statement["end"]]:  # known of p
             found["digits_of_slots"] += [*_zeros(k, text, n)]
             found["digits_of_slots"] += [*_of_limit(k, limits, statement["end"])]
+    if first == "rounded sizes":  # then they are known before the digits that lie below them
+        rounded = dict.fromkeys(re.findall(r"\(-\(\(-\w+\)//\d+\)\)", statement["offset"]))
+        found["digits"] = [
+            {"name": f"rounded_{k}", "is": "0", "below": x} for k, x in enumerate(rounded)
+        ]
     lists = {key: [*found[key]] for key in found.keys() & {"digits", "digits_of_slots"}}
     search = _Search(found, first, left[0])
     try:
@@ -128,8 +133,8 @@ class _Search(Checker):
 
     Attributes:
         found: the certificate, whose lists of digits grow.
-        first: what is tried first: to split one variable, to name sums of them, or to split a
-            coordinate by the largest number that it is divided by.
+        first: what is tried first: to split one variable, to name sums of them, to split a
+            coordinate by the largest number that it is divided by, or to name rounded sizes.
     """
 
     def __init__(self, found: Certificate, first: str, left: int) -> None:
@@ -200,6 +205,9 @@ def _digits_for(search: _Search, dividend: Any, s: Any) -> dict[str, str] | None
         return exclusive
     _, rest = search.divided(dividend, s)
     factors = {v: search.parts(rest, v)[0] for v in search.atoms(rest)}
+    for v, factor in factors.items():
+        if factor.keys() == s.keys() == {()} and factor[()] < 0 == s[()] % factor[()]:
+            return _turned(search, v, s[()] // -factor[()])
     in_order = sorted(factors.items(), key=lambda x: (_weight(x[1]), -x[0]), reverse=True)
     is_named = search.first == "sums" and len(factors) > 1 and "p" not in search.variables
     for v, factor in [] if is_named else in_order:
@@ -217,6 +225,21 @@ def _digits_for(search: _Search, dividend: Any, s: Any) -> dict[str, str] | None
             return _split(search, v, by)
     left_over = {m: c for m, c in dividend.items() if factors.keys() & set(m) or m in rest}
     return _named_sum(search, left_over, s, factors)
+
+
+def _turned(search: _Search, v: int, by: int) -> dict[str, str] | None:
+    """Return a name for a variable that is taken away, from which its quotients count down.
+
+    With s = v + by - 1, it is -v = by - 1 - s: as many as the remainder of s lacks, and a multiple.
+    """
+    own = next((form for _, w, form in search.definitions if w == {(v,): 1}), {})
+    if own.get((), 0) == by - 1 and len(own) == 2:
+        splits = [w for kind, w, _ in search.definitions if kind == "split"]
+        return None if {(v,): 1} in splits else _split(search, v, {(): by})
+    text = _Texts(search)
+    form = search.plus({(v,): 1}, {(): by - 1})
+    below = search.plus(search.high[v], {(): by})
+    return {"name": search.new_name("t"), "is": text(form), "below": text(below)}
 
 
 def _named_sum(search: _Search, left_over: Any, s: Any, factors: Any) -> dict[str, str] | None:

@@ -15,6 +15,7 @@ from morello_layouts.core.expr.assumptions import Assumption
 from morello_layouts.core.expr.conversions import size_to_sympy, to_sympy
 from morello_layouts.core.expr.sizes import (
     Int,
+    Quotient,
     SizeExpr,
     common_divisor,
     evaluated,
@@ -74,6 +75,12 @@ class Fact:
     def of(self, number: Int) -> Fact:
         """Return the same fact of another number."""
         return replace(self, form=AffineExpr((), number))
+
+    @property
+    def whole(self) -> Fact:
+        """The fact without quotients that are exact, if it compares a polynomial with 0."""
+        keeps = self.form.terms or self.kind == "divisible"
+        return self if keeps else self.of(_whole(self.form.const))
 
     def at(self, name: str, end: int) -> Fact:
         """Return the fact at one value of a size; a fact with floors is left as it is."""
@@ -283,7 +290,8 @@ class SizeSet:
         if self.space.parameters.are_names:
             return parts
         assumed = {one.name: one for one in self.space.parameters.assumptions}
-        found = {frozenset(x): x for part in parts for x in _solutions(part, assumed)}
+        whole = [[fact.whole for fact in part] for part in parts]
+        found = {frozenset(x): x for part in whole for x in _solutions(part, assumed)}
         kept = [part for key, part in found.items() if not any(other < key for other in found)]
         return sorted(kept, key=lambda part: (len(part), sorted(map(str, part))))
 
@@ -344,6 +352,24 @@ def _factors(number: SizeExpr) -> list[SizeExpr]:
             if left == 0 and isinstance(other, SizeExpr):
                 return [*_factors(factor), *_factors(other)]
     return [number]
+
+
+def _whole(number: Int) -> Int:
+    """Return a positive multiple of a polynomial without quotients that are exact.
+
+    >>> n = Quotient(SizeExpr.named("N"), 4, exact=True)
+    >>> print(_whole(SizeExpr.named(n) * SizeExpr.named("M") - 1))
+    M*N - 4
+    """
+    for one in sorted(number.atoms(), key=str) if isinstance(number, SizeExpr) else ():
+        if isinstance(one, Quotient) and one.exact and isinstance(number, SizeExpr):
+            most, total = max(dict(m).get(one, 0) for m, _ in number.terms), 0
+            for m, c in number.terms:
+                power = dict(m).get(one, 0)
+                rest = SizeExpr(((tuple(x for x in m if x[0] != one), c),))
+                total += rest * one.numerator**power * one.divisor ** (most - power)
+            number = total
+    return number
 
 
 def _primitive(number: Int) -> Any:

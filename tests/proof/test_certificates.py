@@ -127,6 +127,22 @@ def test_a_formula_of_one_s_own_has_a_certificate(
     assert check(ml.certificate(m, claim=claim)) == claim
 
 
+SELDOM = [
+    ("f32[M,N]{1,0:T(3,8)(3,2)}", "injective"),  # a rounded size is needed before the digits
+    ("f32[5,M,2]{1,0,2:T(4,3)(5,1)(2)}", "injective"),
+    (ml.from_sympy({"i": "M"}, "(-i)//8"), "equivalent"),  # quotients that count down
+    (ml.from_sympy({"i": "M", "j": "N"}, "N*((5 - 2*i)//4) + (-j)%3"), "equivalent"),
+]
+
+
+@each_row("layout, claim", SELDOM, ids=[str(row[0]) for row in SELDOM])
+def test_digits_that_are_seldom_needed(layout: Any, claim: Any) -> None:
+    other = layout if claim == "equivalent" else None
+    found = ml.certificate(layout, other, claim=claim)
+    assert check(found) == claim
+    require_same_digits(found)
+
+
 @each_row(
     ("shape", "given", "formula", "size", "names"),
     [

@@ -8,7 +8,7 @@ import pytest
 import sympy
 
 from morello_layouts.core.expr import AffineExpr
-from morello_layouts.core.expr.sizes import Int, SizeExpr
+from morello_layouts.core.expr.sizes import Int, SizeExpr, exact_quotient
 from morello_layouts.proof.conditions import Fact
 
 M, N = (SizeExpr.named(name) for name in "MN")
@@ -40,3 +40,10 @@ def test_facts(number: Int, kind: Literal["nonnegative", "zero", "divisible"], t
             truth = {"nonnegative": value >= 0, "zero": value == 0, "divisible": value % 3 == 0}
             found = relation.subs({SYMBOLS["M"]: m, SYMBOLS["N"]: n})
             assert bool(found) is truth[kind], (text, m, n)
+
+
+def test_a_quotient_that_is_exact_is_multiplied_out_but_in_a_divisor_of_it() -> None:
+    half = exact_quotient(N, 2)
+    assert str(Fact(AffineExpr((), M * half - 3), "zero").whole) == "M*N = 6"
+    divided = Fact(AffineExpr((), half + 1), "divisible", 2)
+    assert divided.whole is divided

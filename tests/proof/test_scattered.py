@@ -130,6 +130,7 @@ BOTH_HALVES = [
     ("strided<[2, 1]>", ("M", "N"), None, "M = 1, or N = 2"),
     ("strided<[2, 1]>", ("M", "N"), "N >= 3", "M = 1"),
     ("strided<[2, 1]>", ("M", "N"), "M >= 2 and N >= 3", "no sizes"),
+    ("strided<[4, 1]>", ("M", "N"), "N % 2 == 0", "M = 1, or N = 4"),
     ("strided<[12, 1]>", (21, "N"), None, "N = 12"),
     ("strided<[12, 1]>", (20, "N"), "N % 5 == 0", "no sizes"),
     ("strided<[12, 5]>", ("M", 20), None, "no sizes"),
