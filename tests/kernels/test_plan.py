@@ -19,6 +19,7 @@ from morello_layouts.outputs.kernels.chains import (
     shared_jumps,
 )
 from morello_layouts.outputs.kernels.domains import CopyAxis, Domain
+from morello_layouts.outputs.kernels.emit_c import c_file
 from morello_layouts.outputs.kernels.emit_cuda import _in_words
 from morello_layouts.outputs.kernels.nests import (
     CopyRun,
@@ -211,6 +212,15 @@ def test_prefetch_buffers_are_contiguous_in_the_source() -> None:
         0, 0, (CopyAxis(9, 4096, 2048), CopyAxis(16, 128, 128)), Interleave(2, 2, 64, ((2, 2048),))
     )
     assert with_prefetch(gap) == gap
+
+
+@pytest.mark.parametrize("share", [False, True])
+def test_blocks_that_are_staged_leave_past_the_caches(share: bool) -> None:
+    tiles = "T(3,5)(2,2)", "T(8,128)"
+    pair = [ml.index_map(f"{{1,0:{x}}}", (512, 512)).recipe for x in tiles]
+    near, far = (c_file(Kernel(*pair, 8), to, share=share).function for to in (1 << 60, 0))
+    assert "block" in near
+    assert ("relayout_stream_store(" in near, "relayout_stream_store(" in far) == (False, True)
 
 
 @pytest.mark.parametrize(

@@ -272,6 +272,11 @@ def _axes(part: Any) -> tuple[str, ...]:
 
 
 def _without(part: Any, axis: str) -> Any:
+    """Return a part of a ``PartitionSpec`` without an axis of the mesh, as JAX prints it.
+
+    >>> _without("x", "x"), _without(("x", "y"), "x"), _without(("x", "y", "z"), "x")
+    (None, 'y', ('y', 'z'))
+    """
     left = tuple(name for name in _axes(part) if name != axis)
     return None if not left else left[0] if len(left) == 1 else left
 
