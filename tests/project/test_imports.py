@@ -6,10 +6,12 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from inspect import isfunction
 
 import cold_starts
 import pytest
 
+import morello_layouts as ml
 from tests.project import lines
 from tests.support.paths import ROOT
 
@@ -84,6 +86,11 @@ def test_two_threads_may_ask_first() -> None:
     pair = "is_bijective('f32[M,N]{1,0:T(8,3)}')", "agree('[0, 1, 0 p(4)]', '[0, 1]', (16, 8))"
     for _ in range(5):
         assert cold_starts.failure(*pair) is None
+
+
+def test_cold_starts_ask_every_public_function() -> None:
+    public = {x for x in ml.__all__ if isfunction(getattr(ml, x))}
+    assert public <= {question.split("(")[0] for question in cold_starts.QUESTIONS}
 
 
 def test_packages_keep_to_their_lines() -> None:
