@@ -332,6 +332,18 @@ FORGED: dict[str, tuple[str, dict[str, Any]]] = {
             "digits": [{"name": "x", "is": "d0 - d0*d1", "below": "2"}],
         },
     ),
+    **{
+        f"a definition that is folded with another sign, {form}": (
+            "equivalent",
+            {
+                "shape": ["2", "2"],
+                "offset": f"({form})//3",
+                "others": ["0"],
+                "digits": [{"name": "x", "is": "d0 + d1", "below": "3"}],
+            },
+        )
+        for form in ("d0 - d1", "d1 - d0")
+    },
     "a rounded size below 0": (
         "padded",
         {"sizes": [size(1, 1, 4)], "shape": ["2"], "size": "2 - N//4", "padding": "-(N//4)"} | LINE,
