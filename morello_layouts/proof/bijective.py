@@ -292,9 +292,11 @@ class ByScattered(Way):
             padding = self.m.unused
         except UnsupportedError as error:
             return self._sampled(SURJECTIVE, enumerated_is_surjective, error)
-        holds = padding == 0 if isinstance(padding, int) else None
-        reason = "every slot holds an element" if holds else f"{padding} slots are padding"
-        return Proof(SURJECTIVE, holds, reason, DIGITS, unused=padding)
+        if not isinstance(padding, int):
+            found = sampled(self.own, SURJECTIVE, enumerated_is_surjective)
+            return replace(found, unused=padding)
+        reason = "every slot holds an element" if padding == 0 else f"{padding} slots are padding"
+        return Proof(SURJECTIVE, padding == 0, reason, DIGITS, unused=padding)
 
     def bijective(self) -> Proof:
         if self.few:

@@ -157,6 +157,7 @@ def test_a_half_that_is_open_leaves_no_condition() -> None:
 # Strides by name, and without an inverse formula: ISL reads none, and small sizes refute them.
 SAMPLED = [
     ("strided<[8, 3]>", ("M", 5), (True, False, False), {"M": 1}),
+    ("strided<[2, 0]>", ("M", "N"), (False, False, False), {"M": 1, "N": 2}),
     ("strided<[M, 1]>", ("M", 2), (None, False, False), {"M": 3}),
     ("strided<[P, 8, 1]>", (7, 3, "M"), (False, False, False), {"M": 1, "P": 2}),
     ("(M,5):(LD,3)", ("M", 5), (False, False, False), {"M": 2, "LD": 3}),
