@@ -24,7 +24,7 @@ from morello_layouts.errors import UnsupportedError
 from morello_layouts.proof.ask import SymbolicQuestion, ask_isl, isl_budget
 from morello_layouts.proof.bijective import is_surjective
 from morello_layouts.proof.comparison import (
-    STEPS,
+    DIGITS,
     has_symbolic_tiles,
     is_placed_by_steps,
     is_swizzled,
@@ -248,7 +248,7 @@ def _evaluated_fits(access: BufferUse) -> Proof:
     m, limit = access.map, access.slots
     (size,) = known((m.recipe.size,))
     if limit >= size:
-        return Proof(FITS, True, _ALL_INSIDE, STEPS)
+        return Proof(FITS, True, _ALL_INSIDE, DIGITS)
     if not _is_small(m):
         return Proof(FITS, None, "the whole buffer does not fit, and the array is large")
     outside = np.flatnonzero(access.touched(size)[limit:]) + limit

@@ -82,7 +82,7 @@ def is_asking() -> bool:
     return _QUERY.is_open
 
 
-def ask_isl(claim: str, bounded_by_splits: bool = True) -> Callable[[Decide], Decide]:
+def ask_isl(claim: str) -> Callable[[Decide], Decide]:
     """Give a decision an ISL context, with a budget past which it is undecided."""
 
     def decorate(decide: Decide) -> Decide:
@@ -90,10 +90,6 @@ def ask_isl(claim: str, bounded_by_splits: bool = True) -> Callable[[Decide], De
         def ask(*about: Any, budget: int | None = None) -> Proof:
             maps = [m for m in about if isinstance(m, CoordinateMap)]
             recipes = [m.recipe for m in maps if m.recipe is not None]
-            if any(len(r.shape) + len(r.physical_shape) > PROOF_AXES for r in recipes):
-                return Proof(claim, None, f"more than {PROOF_AXES} axes to relate")
-            if bounded_by_splits and any(len(_tiles(r)) > PROOF_SPLITS for r in recipes):
-                return Proof(claim, None, f"more than {PROOF_SPLITS} splits to compare")
             with isl_budget(budget) as context:
                 try:
                     answer = decide(*about, context=context)
@@ -117,6 +113,16 @@ def ask_isl(claim: str, bounded_by_splits: bool = True) -> Callable[[Decide], De
         return ask
 
     return decorate
+
+
+def require_few(*recipes: Recipe, splits: bool = True) -> None:
+    """Refuse to relate by ISL more axes, or to compare more splits, than it does in good time."""
+    axes = max(len(r.shape) + len(r.physical_shape) for r in recipes)
+    many = f"more than {PROOF_AXES} axes to relate" if axes > PROOF_AXES else ""
+    if splits and max(len(_tiles(r)) for r in recipes) > PROOF_SPLITS:
+        many = many or f"more than {PROOF_SPLITS} splits to compare"
+    if many:
+        raise NotAffineError(many, "ISL's work grows with them", "ask about fewer dimensions")
 
 
 def _is_assumed(value: Int, assumptions: Iterable[Assumption]) -> bool:

@@ -8,22 +8,37 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property, partial, wraps
+from functools import cached_property, partial
 from itertools import product
-from math import prod
-from typing import Any, Final, cast
+from math import lcm, prod
+from typing import Any, Final, TypeAlias, cast
 
 from morello_layouts.core.expr import AffineExpr, canonicalize, coordinate_variables
+from morello_layouts.core.expr.assumptions import Assumption
 from morello_layouts.core.expr.conversions import size_to_sympy
-from morello_layouts.core.expr.sizes import Int, Quotient, SizeExpr, is_nonnegative
+from morello_layouts.core.expr.sizes import (
+    Int,
+    Quotient,
+    SizeExpr,
+    ceil_quotient,
+    is_nonnegative,
+)
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.lazy import NotInstalledError
 from morello_layouts.core.limits import PROOF_COUNTED, PROOF_ELEMENTS
 from morello_layouts.core.maps import AffineMap, IndexMap
 from morello_layouts.core.recipe import (
+    Merge,
     Pad,
     Recipe,
+    Replicate,
+    Split,
+    Step,
+    Transpose,
+    Window,
+    Xor,
     elements_at,
     has_inverse,
     known,
@@ -38,20 +53,18 @@ from morello_layouts.proof.ask import (
     ask_isl,
     names_of,
     offsets_by_columns,
+    require_few,
 )
 from morello_layouts.proof.comparison import (
     DIGITS,
     DIGITS_AND_ISL,
-    SIMPLIFIER,
-    STEPS,
     as_layout,
     first_positions,
     has_symbolic_tiles,
     is_placed_by_steps,
-    is_undone,
     judge_formulas_too,
 )
-from morello_layouts.proof.conditions import SizeSet
+from morello_layouts.proof.conditions import SizeSet, subject_of
 from morello_layouts.proof.elements import (
     INJECTIVE,
     SURJECTIVE,
@@ -80,55 +93,76 @@ BIJECTIVE: Final = "bijective"
 
 
 @judge_formulas_too
-@ask_isl(INJECTIVE, bounded_by_splits=False)
-def is_injective(m: AnyMap, *, context: isl.Context) -> Proof:
-    """Decide whether no two coordinates share an offset."""
-    return _first_answer("injective", m, context)
+def is_injective(m: AnyMap, *, budget: int | None = None, confirm: bool = False) -> Proof:
+    """Decide whether no two coordinates share an offset.
+
+    Args:
+        m: the map.
+        budget: ISL operations after which the answer is undecided.
+        confirm: whether ISL is asked too for what digits decide, as of all three questions.
+    """
+    return _decided(INJECTIVE, m, budget, confirm)
 
 
 @judge_formulas_too
-@ask_isl(SURJECTIVE)
-def is_surjective(m: AnyMap, *, context: isl.Context) -> Proof:
+def is_surjective(m: AnyMap, *, budget: int | None = None, confirm: bool = False) -> Proof:
     """Decide whether every slot of the buffer holds an element: there is no padding."""
     _require_buffer(m)
-    return _first_answer("surjective", m, context)
-
-
-def _or_not_onto(decide: Callable[..., Proof]) -> Callable[..., Proof]:
-    """Make a decision that stays open refute maps that are not surjective, of whatever kind."""
-
-    @wraps(decide)
-    def ask(m: AnyMap, *, budget: int | None = None) -> Proof:
-        answer = decide(m, budget=budget)
-        onto = is_surjective(m, budget=budget) if answer.holds is None else answer
-        if onto.holds is not False or onto is answer:
-            return answer
-        if onto.condition is None or onto.condition.is_never:
-            return replace(onto, claim=BIJECTIVE)
-        # The exact sizes are those of both halves, and one is open.
-        reason = f"{onto.verdict}, and open whether injective"
-        return replace(onto, claim=BIJECTIVE, reason=reason, condition=None)
-
-    return ask
+    return _decided(SURJECTIVE, m, budget, confirm)
 
 
 @judge_formulas_too
-@_or_not_onto
-@ask_isl(BIJECTIVE)
-def is_bijective(m: AnyMap, *, context: isl.Context) -> Proof:
+def is_bijective(m: AnyMap, *, budget: int | None = None, confirm: bool = False) -> Proof:
     """Decide whether a map is injective and surjective.
 
     A proof that fails because of padding still says that the map is injective, counts the padding,
     and gives its smallest slot.
     """
     _require_buffer(m)
-    return replace(_first_answer("bijective", m, context), claim=BIJECTIVE)
+    answer = _decided(BIJECTIVE, m, budget, confirm)
+    # A decision that stays open refutes maps that are not surjective, of whatever kind.
+    onto = answer
+    if answer.holds is None:
+        onto = is_surjective(m, budget=budget, confirm=confirm)
+    if onto.holds is not False or onto is answer:
+        return answer
+    if onto.condition is None or onto.condition.is_never:
+        return replace(onto, claim=BIJECTIVE)
+    # The exact sizes are those of both halves, and one is open.
+    reason = f"{onto.verdict}, and open whether injective"
+    return replace(onto, claim=BIJECTIVE, reason=reason, condition=None)
 
 
-def _first_answer(claim: str, m: AnyMap, context: isl.Context) -> Proof:
+def _decided(claim: str, m: AnyMap, budget: int | None, confirm: bool) -> Proof:
+    """Return the answer of the first way that applies; with ISL's opinion too of one by digits."""
+    answer = _ASK[claim](m, WAYS, budget=budget)
+    if not confirm or answer.decider != DIGITS:
+        return answer
+    plain = without_xors(with_replicas_as_dims(m.recipe))  # what ISL reads
+    judged = m if plain == m.recipe else replace(m, recipe=plain, origin=None)
+    # No layout with replicas is bijective: ISL is asked whether their places differ.
+    own, expected = (claim, answer) if m.replicas == 1 else (INJECTIVE, is_injective(judged))
+    return _confirmed(answer, expected, _ASK[own](judged, JUDGES, budget=budget))
+
+
+def _confirmed(answer: Proof, expected: Proof, judge: Proof) -> Proof:
+    """Return an answer by digits with what ISL says of it."""
+    if judge.holds is None:
+        spent = judge.reason.startswith("ISL spent")
+        why = "gave up at its budget" if spent else f"leaves it open: {judge.reason}"
+        return replace(answer, decider=f"{DIGITS}; ISL {why}")
+    if (judge.holds, judge.condition) == (expected.holds, expected.condition):
+        return replace(answer, decider=f"{DIGITS}, confirmed by ISL")
+    reason = f"a bug: digits say {expected.verdict}, and ISL says {judge.verdict}"
+    return Proof(answer.claim, None, reason, assumptions=answer.assumptions)
+
+
+def _first_answer(
+    claim: str, m: AnyMap, ways: Sequence[type[Way]], *, context: isl.Context
+) -> Proof:
     """Return the answer of the first way that applies, and whose libraries are installed."""
     missing: NotInstalledError | None = None
-    for way in WAYS:
+    for way in ways:
         subject = way(m, context)
         if subject.applies:
             try:
@@ -141,7 +175,7 @@ def _first_answer(claim: str, m: AnyMap, context: isl.Context) -> Proof:
                     raise
                 return cast(Proof, getattr(counted, claim)())
             else:
-                return found
+                return found if found.claim == claim else replace(found, claim=claim)
     raise missing or AssertionError("a bug: some way applies to each map")
 
 
@@ -211,10 +245,11 @@ class ByFormula(Way):
         return enumerated_is_surjective(m)
 
 
-class BySteps(Way):
-    """A layout with exclusive ors or replicas: each step keeps elements apart.
+class ByDigits(Way):
+    """A layout whose steps keep elements apart: each moves digits, and pads add slots.
 
-    An xor permutes the places along one axis, so padding is that of the layout without its xors.
+    So it is injective, and onto if no pad adds a slot. An xor permutes the places along one axis,
+    and so adds none.
     """
 
     @property
@@ -222,24 +257,29 @@ class BySteps(Way):
         return self.m.recipe is not None and is_placed_by_steps(self.m)
 
     def injective(self) -> Proof:
+        if 0 in self.m.recipe.shape:
+            return Proof(INJECTIVE, True, "the array is empty", decider="")
         reason = f"no two coordinates share an offset{self._places}"
-        return Proof(INJECTIVE, True, reason, STEPS, condition=_always(self.m))
+        return Proof(INJECTIVE, True, reason, DIGITS, condition=_always(self.m))
 
     def surjective(self) -> Proof:
         recipe = self.m.recipe
         padding = recipe.size - prod(recipe.shape) * recipe.replicas
-        if padding == 0:
+        if padding == 0 and recipe.size != 0:
+            if recipe.replicas == 1 and isinstance(recipe.size, int):
+                return replace(full_buffer(recipe.size), decider=DIGITS)
             reason, condition = f"every slot holds an element{self._places}", _always(self.m)
-            return Proof(SURJECTIVE, True, reason, STEPS, condition=condition, unused=0)
-        if not recipe.names:
-            found = padded(padding, recipe.size, first_padding(recipe))
-            return replace(found, decider=STEPS)
-        plain = without_xors(with_replicas_as_dims(recipe))
-        answer = is_surjective(replace(self.m, recipe=plain, origin=None))
-        first = answer.counterexample
-        if isinstance(first, SymbolicCounterexample):
-            first = replace(first, at=first_padding(recipe.at(first.sizes)))
-        return replace(answer, counterexample=first)
+            return Proof(SURJECTIVE, True, reason, DIGITS, condition=condition, unused=0)
+        if 0 in recipe.shape:
+            full = Proof(SURJECTIVE, True, "the buffer is empty", decider="", unused=0)
+            return full if padding == 0 else replace(padded(padding, padding, 0), decider="")
+        if recipe.names:
+            return self._surjective_for(padding)
+        first = first_padding(recipe)
+        if first is None and recipe.replicas == 1:
+            with suppress(UnsupportedError, isl.Error):
+                return ByRelations(self.m, self.context).surjective()
+        return replace(padded(padding, recipe.size, first), decider=DIGITS)
 
     def bijective(self) -> Proof:
         if self.m.recipe.replicas == 1:
@@ -249,13 +289,44 @@ class BySteps(Way):
             "" if onto.holds else f", and {onto.reason}"
         )
         condition = NO_SIZES if self.m.recipe.names else None
-        return replace(onto, holds=False, reason=reason, decider=STEPS,
+        return replace(onto, holds=False, reason=reason, decider=DIGITS,
                        counterexample=None, condition=condition)  # fmt: skip
 
     @property
     def _places(self) -> str:
         count = self.m.recipe.replicas
         return "" if count == 1 else f", and each element is on exactly {count} places"
+
+    def _surjective_for(self, padding: Int) -> Proof:
+        """Decide for symbolic sizes: each pad adds no slot if its tile divides what it pads."""
+        m, recipe = self.m, self.m.recipe
+        steps = zip(recipe.steps, recipe.shapes, strict=False)
+        pads = [pair for step, before in steps if isinstance(step, Pad)
+                for pair in zip(before, step.sizes, strict=True) if pair[0] != pair[1]]  # fmt: skip
+        facts = [(_tile_of(*pair), pair[0]) for pair in pads]
+        divisors = _divisors(facts, m) if not (recipe.requires or _has_ends(recipe)) else None
+        if divisors is not None:
+            condition, sizes = _divides([(t, n) for n, t in divisors.items()], m), _least(m)
+            first = recipe.at(sizes)
+            (slots, left) = known((first.size, first.size - prod(first.shape) * first.replicas))
+            if condition is not None and left:
+                effect = f"leaves {left} of {slots} slots empty"
+                at = SymbolicCounterexample(sizes, first_padding(first), effect)
+                return Proof(SURJECTIVE, False, str(at), DIGITS, at, condition, padding)
+        if not has_symbolic_tiles(m):
+            plain = without_xors(with_replicas_as_dims(recipe))
+            of_plain = m if plain == recipe else replace(m, recipe=plain, origin=None)
+            return ByRelations(of_plain, self.context).surjective()
+        if _has_ends(recipe):
+            reason = "the padding at the ends depends on the tiles"
+            return Proof(SURJECTIVE, None, reason, unused=padding)
+        unknown = Proof(SURJECTIVE, None, "no small sizes have padding", unused=padding)
+        found = SymbolicQuestion(SURJECTIVE, (m,), is_surjective, _effect).sample(unknown)
+        condition = _divides(facts, m)
+        if found.holds is None or condition is None:
+            return found
+        at = found.counterexample
+        return Proof(SURJECTIVE, False, str(at), DIGITS, at, condition, padding)
 
 
 class ByScattered(Way):
@@ -315,41 +386,6 @@ class ByScattered(Way):
         return found if found.holds is False else Proof(claim, None, reason)
 
 
-class ByInverse(Way):
-    """Tiles whose sizes are names, by which ISL does not divide: the simplifier undoes the map."""
-
-    @property
-    def applies(self) -> bool:
-        return has_symbolic_tiles(self.m)
-
-    def injective(self) -> Proof:
-        m = self.m
-        if has_inverse(m.recipe) and is_undone(m, m.inverse.forms, self.context):
-            reason = "the inverse formula gives back each coordinate"
-            return Proof(INJECTIVE, True, reason, SIMPLIFIER, condition=ALL_SIZES)
-        reason = "the simplifier does not see that the inverse gives coordinates back"
-        return Proof(INJECTIVE, None, reason)
-
-    def surjective(self) -> Proof:
-        m, recipe = self.m, self.m.recipe
-        steps = zip(recipe.steps, recipe.shapes, strict=False)
-        pads = [pair for step, before in steps if isinstance(step, Pad)
-                for pair in zip(before, step.sizes, strict=True) if pair[0] != pair[1]]  # fmt: skip
-        if recipe.tail_padding != 0 or recipe.offset != 0:
-            reason = "the padding at the ends depends on the tiles"
-            return Proof(SURJECTIVE, None, reason, unused=m.unused)
-        if not pads:
-            found = Proof(SURJECTIVE, True, "no step pads", SIMPLIFIER, unused=0)
-            return replace(found, condition=ALL_SIZES)
-        unknown = Proof(SURJECTIVE, None, "no small sizes have padding", unused=m.unused)
-        found = SymbolicQuestion(SURJECTIVE, (m,), is_surjective, _effect).sample(unknown)
-        condition = _divides([(_tile_of(*pair), pair[0]) for pair in pads], m)
-        if found.holds is None or condition is None:
-            return found
-        at = found.counterexample
-        return Proof(SURJECTIVE, False, str(at), SIMPLIFIER, at, condition, m.unused)
-
-
 class ByRelations(Way):
     """A layout as ISL's relation between coordinates and slots, with the recipe's inverse."""
 
@@ -379,7 +415,7 @@ class ByRelations(Way):
                 continue
             if self.m.recipe.names:
                 sizes = one.space.sizes.subtract(pairs.params())
-                question = SymbolicQuestion(INJECTIVE, (self.m,), is_injective, _effect)
+                question = SymbolicQuestion(INJECTIVE, (self.m,), _judged(INJECTIVE), _effect)
                 return question.answer(SizeSet(sizes, one.space), reason)
             if one.space.shape != shape:  # merged, or after other relations
                 pairs = next(x.collisions for x in self.whole if x.collisions is not None)
@@ -406,12 +442,13 @@ class ByRelations(Way):
             return replace(injective, reason=reason, condition=None)
         full = one.space.number(m.recipe.size - elements).to_pw_aff().zero_set().params()
         both = one.space.sizes.subtract(one.collisions.params()).intersect(full)
-        question = SymbolicQuestion(BIJECTIVE, (m,), is_bijective, _effect)
+        question = SymbolicQuestion(BIJECTIVE, (m,), _judged(BIJECTIVE), _effect)
         reason = "as many slots as elements, and none shared"
         return question.answer(SizeSet(both, one.space), reason)
 
     def surjective(self) -> Proof:
         m, recipe, injective = self.m, self.m.recipe, self.injective()
+        require_few(recipe)
         if not injective.holds:
             reason = f"padding is only counted for injective maps; here {injective.reason}"
             return Proof(SURJECTIVE, None, reason)
@@ -450,7 +487,7 @@ class ByRelations(Way):
         tail = recipe.tail_padding if is_nonnegative(recipe.tail_padding) else _after_last(recipe)
         failing += [at_least(space.number(n), 1).params() for n in (recipe.offset, tail)]
         holds = space.sizes.subtract(union(failing, space.sizes.get_space()))
-        question = SymbolicQuestion(SURJECTIVE, (self.m,), is_surjective, _effect)
+        question = SymbolicQuestion(SURJECTIVE, (self.m,), _judged(SURJECTIVE), _effect)
         answer = question.answer(SizeSet(holds, space), "every slot holds an element")
         return replace(answer, unused=self.m.unused)
 
@@ -488,8 +525,21 @@ class ByCounting(Way):
         return replace(found, decider="counting")
 
 
-WAYS: Final = (ByFormula, BySteps, ByScattered, ByInverse, ByRelations, ByCounting)
+JUDGES: Final = (ByFormula, ByScattered, ByRelations, ByCounting)
+"""The ways that ask ISL, and those for what it does not read."""
+
+WAYS: Final = (ByDigits, *JUDGES)
 """The ways in the order in which they are tried; the next one if a library is not installed."""
+
+_ASK: Final = {
+    claim: ask_isl(claim)(partial(_first_answer, claim))
+    for claim in (INJECTIVE, SURJECTIVE, BIJECTIVE)
+}
+
+
+def _judged(claim: str) -> Callable[[AnyMap], Proof]:
+    """Return the question to ISL's ways alone: it judges what digits say."""
+    return lambda m: _ASK[claim](m, JUDGES)
 
 
 def _always(m: AnyMap) -> Condition | None:
@@ -503,18 +553,110 @@ def _effect(maps: Sequence[Any], proof: Proof) -> str:
 
 
 def first_padding(recipe: Recipe) -> int | None:
-    """Return the first slot of a layout that holds no element, if it is one of the first.
+    """Return the first slot of a layout that holds no element, if one is found.
 
     >>> from morello_layouts.core.recipe import Xor
     >>> first_padding(Recipe((3, 4), (Pad((4, 4)), Xor(1, 0))))
     12
     """
-    (size,) = known((recipe.size,))
+    sizes = [known(shape) for shape in recipe.shapes]
+    start, tail, size = known((recipe.offset, recipe.tail_padding, recipe.size))
+    if start:
+        return 0
+    found = [size - tail] if tail > 0 else []
+    is_simple = tail >= 0
+    for k, (step, before) in enumerate(zip(recipe.steps, sizes, strict=False)):
+        if isinstance(step, Window) or (isinstance(step, Pad) and step.cut):
+            is_simple = False
+        if not isinstance(step, Pad) or not is_simple:
+            continue
+        for axis, (n, end) in enumerate(zip(before, sizes[k + 1], strict=True)):
+            digits = _digits_along(axis, recipe.steps[k + 1 :], sizes[k + 1 :]) if n < end else ()
+            if digits is None:
+                is_simple = False
+                break
+            # Other digits are 0. One of these places is the least in each digit, so in any order.
+            places = {-(-n // unit) * unit for unit, _, _ in digits}
+            found += [sum(x // unit % (radix or end) * stride for unit, radix, stride in digits)
+                      for x in places if x < end]  # fmt: skip
+    if is_simple:
+        return min(found, default=None)
     for slots in first_positions(size):
         _, there = elements_at(recipe, slots)
         if not there.all():
             return int(slots[there.argmin()])
     return None
+
+
+_Digit: TypeAlias = tuple[int, int | None, int]
+"""Of a place x its digit ``x // unit % radix``, and the stride; None if no other digit follows."""
+
+
+def _digits_along(
+    axis: int, steps: Sequence[Step], shapes: Sequence[tuple[int, ...]]
+) -> list[_Digit] | None:
+    """Return the digits of a place along an axis; None if those of other axes mix with them."""
+    held: list[list[_Digit]] = [[] for _ in shapes[0]]
+    held[axis] = [(1, None, 1)]
+    for step, before in zip(steps, shapes, strict=False):
+        match step:
+            case Pad(cut=False):
+                pass
+            case Split():
+                parts: list[list[_Digit]] = []
+                for digits, t in zip(held, step.numbers, strict=True):
+                    both = [digits] if t is None else _split(digits, t)
+                    if both is None:
+                        return None
+                    parts += both
+                held = parts
+            case Transpose(order):
+                held = [held[k] for k in order]
+            case Merge():
+                joined = [_merged(*group) for group in
+                          zip(step.groups(held), step.groups(before), strict=True)]  # fmt: skip
+                if None in joined:
+                    return None
+                held = [digits for digits in joined if digits is not None]
+            case Replicate(sizes):
+                held += [[] for _ in sizes]
+            case Xor(target) if not held[target]:
+                pass
+            case _:
+                return None
+    strides = [prod(shapes[-1][k + 1 :]) for k in range(len(held))]
+    return [(unit, radix, own * stride) for digits, stride in zip(held, strides, strict=True)
+            for unit, radix, own in digits]  # fmt: skip
+
+
+def _split(digits: Sequence[_Digit], tile: int) -> list[list[_Digit]] | None:
+    outer: list[_Digit] = []
+    inner: list[_Digit] = []
+    for unit, radix, stride in digits:
+        count, rest = divmod(tile, stride)
+        if stride % tile == 0:
+            outer.append((unit, radix, stride // tile))
+        elif rest or (radix is not None and count % radix and radix % count):
+            return None
+        elif radix is not None and count % radix == 0:
+            inner.append((unit, radix, stride))
+        else:
+            inner.append((unit, count, stride))
+            outer.append((unit * count, radix and radix // count, 1))
+    return [outer, inner]
+
+
+def _merged(axes: Sequence[Sequence[_Digit]], sizes: Sequence[int]) -> list[_Digit] | None:
+    found: list[_Digit] = []
+    for k, digits in enumerate(axes):
+        for unit, radix, stride in digits:
+            if radix is None and prod(sizes[:k]) != 1:
+                if sizes[k] % stride:
+                    return None
+                found.append((unit, sizes[k] // stride, stride * prod(sizes[k + 1 :])))
+            else:
+                found.append((unit, radix, stride * prod(sizes[k + 1 :])))
+    return found
 
 
 def _after_last(recipe: Recipe) -> Int:
@@ -554,9 +696,34 @@ def _tile_of(size: Int, padded: Int) -> Int | None:
     for atom in padded.atoms():
         if isinstance(atom, Quotient) and not atom.exact:
             tile, rest = divmod(padded, SizeExpr.named(atom))
-            if rest == 0 and (atom.numerator, atom.divisor) == (size, tile):
+            is_tile = rest == 0 and is_nonnegative(tile - 1)
+            if is_tile and ceil_quotient(size, tile) == SizeExpr.named(atom):
                 return tile
     return None
+
+
+def _divisors(facts: Iterable[tuple[Int | None, Int]], m: IndexMap) -> dict[Int, int] | None:
+    """Return the number that divides each name if each tile divides its size; None if unknown.
+
+    A size may be the quotient of a name by a tile that divides it.
+    """
+    found: dict[Any, int] = {}
+    if any(one.hi is not None for one in m.assumptions):
+        return None
+    for tile, number in facts:
+        if not isinstance(tile, int) or isinstance(number, int):
+            return None
+        atom, divisor = number.as_atom(), 1
+        if isinstance(atom, Quotient) and isinstance(atom.divisor, int):
+            divisor, atom = atom.divisor, atom.numerator.as_atom()
+            name = SizeExpr.named(atom)
+            if not atom.exact and found.get(name, 1) % divisor:
+                return None
+        if not isinstance(atom, str):
+            return None
+        name = SizeExpr.named(atom)
+        found[name] = lcm(found.get(name, 1), tile * divisor)
+    return found
 
 
 def _divides(pairs: Sequence[tuple[Int | None, Int]], m: IndexMap) -> Condition | None:
@@ -564,8 +731,19 @@ def _divides(pairs: Sequence[tuple[Int | None, Int]], m: IndexMap) -> Condition 
     known = [(t, n) for t, n in pairs if t is not None]
     if len(known) < len(pairs):
         return None
-    text = " and ".join(dict.fromkeys(f"{t} | {n}" for t, n in known))
+    text = " and ".join(sorted((f"{t} | {n}" for t, n in known), key=subject_of))
     return Condition(text, partial(_multiples, known, m))
+
+
+def _least(m: IndexMap) -> dict[str, int]:
+    """Return the smallest sizes."""
+    assumed = {one.name: one for one in m.assumptions}
+    return {name: assumed.get(name, Assumption(name)).lo for name in names_of(m)}
+
+
+def _has_ends(recipe: Recipe) -> bool:
+    """Return whether there are slots before the axes or behind them."""
+    return bool(recipe.tail_padding != 0 or recipe.offset != 0)
 
 
 def _multiples(pairs: Iterable[tuple[Int, Int]], m: IndexMap) -> Any:

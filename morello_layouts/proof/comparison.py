@@ -15,16 +15,20 @@ from typing import Any, Final, TypeAlias
 
 from morello_layouts.core.expr import AffineExpr, canonicalize, coordinate_variables
 from morello_layouts.core.expr.assumptions import Assumption, meet_all
-from morello_layouts.core.expr.sizes import Int, SizeExpr, is_nonnegative
+from morello_layouts.core.expr.sizes import Int, SizeExpr, ceil_quotient, is_nonnegative
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.limits import PROOF_FIRST
 from morello_layouts.core.maps import AffineMap, IndexMap
 from morello_layouts.core.recipe import (
+    Merge,
     Pad,
     Recipe,
+    Renumber,
     Replicate,
     Split,
+    Transpose,
+    Window,
     Xor,
     has_inverse,
     known,
@@ -32,7 +36,7 @@ from morello_layouts.core.recipe import (
 )
 from morello_layouts.core.recipe.recognize import recipe_of_coordinates, recipe_of_formula
 from morello_layouts.errors import ShapeError, UnsupportedError
-from morello_layouts.proof.ask import AnyMap, Decide, ask_isl, is_asking, names_of
+from morello_layouts.proof.ask import AnyMap, Decide, ask_isl, is_asking, names_of, require_few
 from morello_layouts.proof.conditions import SizeSet
 from morello_layouts.proof.difference import (
     IncrementDifference,
@@ -42,7 +46,14 @@ from morello_layouts.proof.difference import (
 )
 from morello_layouts.proof.isl import Parameters, Space, Value, axis_values, first_point
 from morello_layouts.proof.library import isl
-from morello_layouts.proof.reading import AtOffset, Interpreter, NamedExpr, formulas_of, read
+from morello_layouts.proof.reading import (
+    AtOffset,
+    Interpreter,
+    NamedExpr,
+    formulas_of,
+    has_formulas,
+    read,
+)
 from morello_layouts.proof.relations import parameters_of
 from morello_layouts.proof.second_opinion import value_of
 from morello_layouts.proof.separable import Increment, Separable, increments
@@ -52,7 +63,6 @@ BITS: Final = "digits and bits"
 DIGITS: Final = "digits"
 DIGITS_AND_ISL: Final = "digits and ISL"
 SIMPLIFIER: Final = "the simplifier"
-STEPS: Final = "the steps"
 
 Pairs: TypeAlias = Sequence[tuple[Any, Any]]
 """What is compared: recipes, forms, or SymPy's expressions."""
@@ -78,15 +88,45 @@ def has_xors(m: IndexMap) -> bool:
 
 
 def is_placed_by_steps(m: IndexMap) -> bool:
-    """Return whether the steps say which slots are used: nothing scatters or is cut off.
+    """Return whether the steps keep elements apart: nothing scatters, and no element is cut off."""
+    return has_inverse(m.recipe) and _loses_nothing(m.recipe)
 
-    Padding that is cut off before the first exclusive or takes no part in it.
-    """
-    recipe = m.recipe
-    own = [k for k, step in enumerate(recipe.steps) if isinstance(step, Xor | Replicate)]
-    if not own or not has_inverse(recipe) or not is_nonnegative(recipe.tail_padding):
-        return False
-    return not any(isinstance(step, Pad) and step.cut for step in recipe.steps[own[0] :])
+
+def _loses_nothing(recipe: Recipe) -> bool:
+    """Return whether each element has a slot, by a bound on its place along each axis."""
+    cuts = any(isinstance(step, Pad) and step.cut for step in recipe.steps)
+    if not cuts and is_nonnegative(recipe.tail_padding):
+        return True
+    ends: list[Int] = [n - 1 for n in recipe.shape]  # the last place of an element
+    for step, before, sizes in zip(recipe.steps, recipe.shapes, recipe.shapes[1:], strict=False):
+        match step:
+            case Pad():
+                pairs = zip(sizes, ends, strict=True)
+                if step.cut and not all(is_nonnegative(n - 1 - end) for n, end in pairs):
+                    return False
+            case Split(tiles):
+                parts = zip(ends, tiles, strict=True)
+                ends = [x for end, t in parts for x in ((end,) if t is None else _halves(end, t))]
+            case Transpose(order):
+                ends = [ends[axis] for axis in order]
+            case Merge():
+                groups = zip(step.groups(ends), step.groups(before), strict=True)
+                ends = [linear_index(at, own, 0) for at, own in groups]
+            case Window():
+                ends = [n - 1 for n in sizes]
+            case Replicate(more):
+                ends += [n - 1 for n in more]
+            case Xor(axis) | Renumber(axis):
+                ends[axis] = sizes[axis] - 1
+    last = recipe.offset + linear_index(ends, recipe.physical_shape, 0)
+    return is_nonnegative(recipe.size - 1 - last)
+
+
+def _halves(end: Int, tile: Int) -> tuple[Int, Int]:
+    """Return the last places along the two axes that one becomes."""
+    if not isinstance(end, int) or not isinstance(tile, int):
+        return ceil_quotient(end + 1, tile) - 1, tile - 1
+    return end // tile, min(end, tile - 1)
 
 
 def _has_bits(source: Any) -> bool:
@@ -255,6 +295,8 @@ def _by_isl(
     context: isl.Context,
 ) -> Comparison:
     """Compare for all sizes by increments if there are some, else by ISL's values."""
+    recipes = [m.recipe or Recipe(m.sizes) for m in maps]
+    require_few(*recipes)
     shape, assumed = maps[0].sizes, meet_all(one for m in maps for one in m.assumptions)
     difference: SizedDifference
     if changes is not None:
@@ -264,7 +306,6 @@ def _by_isl(
         space = Space.of(shape, context, Parameters.of(numbers, assumed, required))
         difference = IncrementDifference(changes, space)
     else:
-        recipes = [m.recipe or Recipe(shape) for m in maps]
         space = Space.of(shape, context, parameters_of(recipes, assumed))
         difference = _values_difference(maps[0], pairs, space)
         if not names_of(*maps):
@@ -294,15 +335,18 @@ def _values_difference(m: AnyMap, pairs: Pairs, space: Space) -> OffsetDifferenc
 def judge_formulas_too(decide: Decide) -> Decide:
     """Make a decision about recipes hold for the formulas that users get, or say that it may not.
 
-    Questions inside of a question are about maps that no user holds, and stay as they are.
+    Questions inside of a question are about maps that no user holds, and stay as they are. So does
+    what digits decide, unconfirmed, about a map whose formula nobody asked for.
     """
 
     @wraps(decide)
-    def ask(*maps: Any, budget: int | None = None) -> Proof:
-        answer = decide(*maps, budget=budget)
+    def ask(*maps: Any, budget: int | None = None, **how: bool) -> Proof:
+        answer = decide(*maps, budget=budget, **how)
         if is_asking() or answer.holds is None:
             return answer
         answer = answer.with_names(next((m.names for m in maps if m.names), ()))
+        if how.get("confirm") is False and answer.decider == DIGITS and not has_formulas(*maps):
+            return replace(answer, judged="digits")
         if answer.holds is False and _differ_at(maps, answer.counterexample):
             return replace(answer, judged="formulas")
         found = [agreement(m, budget) for m in maps]
@@ -343,7 +387,7 @@ _KEPT: Final = "_agreement"
 """The key of an agreement and its formulas among a map's cached values."""
 
 
-@ask_isl("formulas and recipe agree", bounded_by_splits=False)
+@ask_isl("formulas and recipe agree")
 def _agreement(m: AnyMap, *, context: isl.Context) -> Proof:
     claim = "formulas and recipe agree"
     judged = [*m.given] if m.recipe is None else [m.recipe]

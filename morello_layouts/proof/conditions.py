@@ -278,7 +278,7 @@ class SizeSet:
         parts = self._solved(self.parts)
         if not parts:
             return NO_SIZES
-        texts = [" and ".join(sorted(map(str, part), key=_subject)) for part in parts]
+        texts = [" and ".join(sorted(map(str, part), key=subject_of)) for part in parts]
         return Condition(", or ".join(texts), partial(_relation, parts, maps))
 
     def _solved(self, parts: list[list[Fact]]) -> list[list[Fact]]:
@@ -388,7 +388,7 @@ def _relation(parts: Iterable[Iterable[Fact]], maps: Iterable[Named]) -> Any:
     return Or(*(And(*(fact.sympy(named) for fact in part)) for part in parts))
 
 
-def _subject(fact: str) -> tuple[str, str]:
+def subject_of(fact: str) -> tuple[str, str]:
     """Return the sort key of a fact: its text from the size on, then all of it."""
     return fact.rpartition(" | ")[2], fact
 

@@ -36,7 +36,7 @@ from morello_layouts.proof.ask import (
 )
 from morello_layouts.proof.comparison import (
     BITS,
-    STEPS,
+    DIGITS,
     compare,
     first_positions,
     judge_formulas_too,
@@ -176,7 +176,7 @@ def _have_equal_places(a: IndexMap, b: IndexMap, spans: str) -> Proof:
     counts = [m.recipe.replicas for m in (a, b)]
     if counts[0] != counts[1]:
         reason = f"each element is on {counts[0]} and {counts[1]} places{spans}"
-        return Proof(EQUIVALENT, False, reason, STEPS, counterexample=(0,) * len(a.sizes))
+        return Proof(EQUIVALENT, False, reason, DIGITS, counterexample=(0,) * len(a.sizes))
     reason = f"every element has the same places{spans}"
     try:
         if a.size == b.size and _elements(a.recipe) == _elements(b.recipe):

@@ -151,6 +151,11 @@ def read(source: Any, reading: Interpreter) -> Any:
     return reading.form(source) if isinstance(source, AffineExpr) else reading.expr(source)
 
 
+def has_formulas(*maps: Any) -> bool:
+    """Return whether a user may hold a simplified formula, or SymPy's, of a map."""
+    return any(name in vars(m) for m in maps for name in ("forms", "expr", "exprs"))
+
+
 def formulas_of(m: Any) -> list[tuple[str, Any]]:
     """Return a map's simplified formulas by name, and SymPy's expressions if a user got them."""
     own = [("the simplified formula", form) for form in m.forms]

@@ -14,7 +14,7 @@ from morello_layouts.core.fields import frozen
 from morello_layouts.core.limits import PROOF_MERGED
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.recipe import Merge, Recipe, Scatter, has_inverse, logical_coordinates
-from morello_layouts.proof.ask import ask_isl
+from morello_layouts.proof.ask import ask_isl, require_few
 from morello_layouts.proof.isl import (
     Parameters,
     Space,
@@ -129,6 +129,7 @@ def relations_of(
     Merges of more than ``most`` axes also end a relation, for a merge is a bijection of boxes, and
     ISL takes the cube of the number of axes to see it; None for no such end.
     """
+    require_few(m.recipe, splits=False)
     parameters = parameters_of([m.recipe], m.assumptions)
     return [
         RecipeRelation(piece, Space.of(piece.shape, context, parameters))

@@ -29,7 +29,7 @@ from morello_layouts.core.recipe import (
 )
 from morello_layouts.core.recipe.views import with_replicas_as_dims, without_xors
 from morello_layouts.errors import ShapeError, UnsupportedError
-from morello_layouts.proof.ask import ask_isl, names_of, small_sizes
+from morello_layouts.proof.ask import ask_isl, names_of, require_few, small_sizes
 from morello_layouts.proof.certificate import certificate_of_map
 from morello_layouts.proof.comparison import (
     BITS,
@@ -254,6 +254,7 @@ def _read_at(m: IndexMap, p: Separable, expr: Any) -> Any:
 
 def _inverse_faults(m: IndexMap, context: isl.Context) -> Iterator[Proof]:
     """Yield a proof for each part of the inverse that differs from the recipe, or may differ."""
+    require_few(m.recipe)
     piece, *others = relations_of(m, context, most=None)
     if others:
         raise NotAffineError(

@@ -30,8 +30,8 @@ def has_isl() -> bool:
 
 def _or_certified(decide: Decide, certified: Decide) -> Decide:
     @wraps(decide)
-    def ask(*maps: AnyMap, budget: int | None = None) -> Proof:
-        answer = decide(*maps, budget=budget)
+    def ask(*maps: AnyMap, budget: int | None = None, **how: bool) -> Proof:
+        answer = decide(*maps, budget=budget, **how)
         if answer.holds is None and not has_isl():
             with suppress(UnsupportedError):  # there is none
                 found = certified(*maps)
