@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import field
 from functools import partial
 from typing import Any, Final, NoReturn, TypeGuard
 
@@ -14,6 +15,8 @@ from morello_layouts.core.expr.affine import xor
 from morello_layouts.core.expr.bitwise import bits_of, either, shift_left, shift_right
 from morello_layouts.core.expr.conversions import divide, number_from_sympy, remainder
 from morello_layouts.core.expr.sizes import Int, SizeExpr
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.layout import Layout
 from morello_layouts.errors import LayoutError
 from morello_layouts.notations.coordinates import FormulaLayout, OffsetLayout
 
@@ -55,6 +58,46 @@ coordinates
     forms = tuple(_form(each, name) for each in (result if several else (result,)))
     kind = FormulaLayout if several else OffsetLayout
     return kind(parameters, forms, title="Python function")
+
+
+@frozen
+class CalledFunction(Layout):
+    """A function without a formula, such as one that looks into a table: it is only called.
+
+    Its offsets are those that it gives at a shape of numbers; ``recover`` finds their layout.
+    """
+
+    function: Callable[..., Any]
+    error: LayoutError = field(compare=False)  #: why it has no formula.
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of its parameters; none if they are not known."""
+        try:
+            return _parameters(self.function, "")
+        except LayoutError:
+            return ()
+
+    def recipe(self, shape: Sequence[Int], /) -> NoReturn:
+        raise self.error
+
+    def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> NoReturn:
+        raise self.error
+
+    def __str__(self) -> str:
+        return getattr(self.function, "__name__", "a function")
+
+
+def called_or_formula(function: Callable[..., Any]) -> FormulaLayout | CalledFunction:
+    """Return the layout of a function, though it has no formula.
+
+    >>> called_or_formula(lambda i: [0, 2, 1][i]).error.what
+    '<lambda>: i has no value yet: it is any coordinate'
+    """
+    try:
+        return layout_of_function(function)
+    except LayoutError as error:
+        return CalledFunction(function, error)
 
 
 def _parameters(function: Callable[..., Any], name: str) -> tuple[str, ...]:

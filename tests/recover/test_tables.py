@@ -253,7 +253,7 @@ def test_a_few_pairs_tell_a_common_layout() -> None:
         assert all(ml.index_map(layout, (64, 512))(*x) == y for x, y in pairs[3:])
     with pytest.raises(ml.LayoutError, match=r"expected a coordinate in 64x512 and its offset"):
         ml.recover([((64, 0), 1)], (64, 512))
-    with pytest.raises(ml.LayoutError, match="expected the shape of their array"):
+    with pytest.raises(ml.LayoutError, match="expected the shape of the array"):
         ml.recover([((1, 0), 1)])
 
 

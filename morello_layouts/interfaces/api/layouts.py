@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -28,7 +29,8 @@ from morello_layouts.core.maps.subject import (
 )
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.notations import objects
-from morello_layouts.notations.functions import is_function, layout_of_function
+from morello_layouts.notations.coordinates import FormulaLayout
+from morello_layouts.notations.functions import CalledFunction, called_or_formula, is_function
 from morello_layouts.outputs.kernels.relayout import Relayout
 
 if TYPE_CHECKING:
@@ -282,7 +284,23 @@ def _subject(
 ) -> Subject:
     if given is None:
         return Subject(value, None, known, stated)
+    if isinstance(value, CalledFunction | FormulaLayout):
+        value = _decidable(value, given.sizes, known)
     return Subject(value, given.sizes, known, stated, given.symbols)
+
+
+def _decidable(
+    value: Layout, sizes: Sequence[Int], known: tuple[Assumption, ...], *, anyway: bool = False
+) -> Layout:
+    """Return the layout of a function, recovered if its formula has no recipe."""
+    if isinstance(value, FormulaLayout) and not anyway:
+        with suppress(LayoutError):
+            value.box(sizes)
+            return value
+    with importing:
+        from morello_layouts.outputs.recover import decidable
+
+    return decidable(value, sizes, known, anyway=anyway)
 
 
 def recognized(layout: Any, notation: str | None = None) -> Arrays | IndexMap | AffineMap | None:
@@ -295,7 +313,7 @@ def recognized(layout: Any, notation: str | None = None) -> Arrays | IndexMap | 
     if isinstance(layout, Arrays | IndexMap | AffineMap):
         return layout
     if is_function(layout):
-        return layout_of_function(layout)
+        return called_or_formula(layout)
     return objects.layout_of(layout)
 
 

@@ -29,6 +29,12 @@ def packed(function: Callable[..., Any], shape: Sequence[int], name: str) -> Obs
     count = prod(shape)
     numbers = np.arange(1, count + 1).reshape(shape)
     buffer = _call(function, numbers, name).reshape(-1)
+    if buffer.dtype.kind not in "iuf":
+        raise LayoutError(
+            f"{name}: expected an array of integers, got one of {buffer.dtype}",
+            "a function that packs an array returns the buffer",
+            "let it return the array of what the buffer holds",
+        )
     found = spelled(buffer, count)
     again = numbers.reshape(-1)[::-1].reshape(shape)
     if found is not None:
@@ -71,7 +77,7 @@ def _bit_by_bit(function: Callable[..., Any], shape: Sequence[int], name: str) -
     """The slots of the bits of items, for the type of array that fills the buffer the most."""
     found = list[Observed]()
     for kind in _TYPES:
-        with suppress(LayoutError), np.errstate(all="ignore"):
+        with suppress(LayoutError):
             one = _bits(function, tuple(shape), np.dtype(kind), name)
             found += [one] if one is not None else []
     return min(found, key=lambda one: (one.size or 0) * (one.bits or 1), default=None)
@@ -118,7 +124,8 @@ def _call(function: Callable[..., Any], array: Numbers, name: str) -> Any:
     kept = array.copy()
     kept.flags.writeable = False
     try:
-        return np.asarray(function(kept))
+        with np.errstate(all="ignore"):
+            return np.asarray(function(kept))
     except Exception as error:
         changed = array.copy()
         with suppress(Exception):

@@ -122,3 +122,74 @@ def test_what_python_refuses(function: Callable[..., Any], what: str) -> None:
         ml.index_map(function, (4, 8))
     assert caught.value.why
     assert caught.value.fix
+
+
+def metadata(m: Any) -> Callable[[Any, Any], Any]:
+    """The order of 2:4 metadata of CUTLASS as tilelang had it (tilelang#2606), of m rows."""
+
+    def at(i: Any, j: Any) -> Any:
+        i = i // 32 * 32 + (i % 8) * 4 + (i % 32) // 8
+        topright = (1 - (i % 2)) & (j % 2)
+        bottomleft = (i % 2) & (1 - (j % 2))
+        i = i + topright - bottomleft
+        j = j - (topright - bottomleft)
+        return (j // 2) * m * 2 + i * 2 + (j % 2)
+
+    return at
+
+
+@pytest.mark.parametrize("shape", [(64, 8), (48, 8), (32, 7), (40, 5)])
+def test_a_formula_that_is_recovered_first_has_all_offsets(shape: tuple[int, int]) -> None:
+    """Its smallest offset is not found from the formula, so that it has no recipe."""
+    function = metadata(shape[0])
+    table = function(*np.indices(shape))
+    m = ml.index_map(function, shape)
+    assert np.array_equal(m(*np.indices(shape)), table)
+    assert m.size == table.max() + 1
+    assert ml.is_bijective(function, shape).holds == (
+        sorted(table.reshape(-1)) == [*range(table.max() + 1)]
+    )
+    assert ml.verify(function, shape).holds
+    assert ml.draw(function, shape).panels
+
+
+def test_what_is_recovered_is_proved_for_all_sizes() -> None:
+    rows = sympy.Symbol("M", integer=True, positive=True)
+    function = metadata(rows)
+    answer = ml.is_bijective(function, ("M", "K"), assuming="M % 32 == 0")
+    assert str(answer.condition) == "2 | K"
+    assert ml.is_bijective(metadata(64), (64, "K")).condition is not None
+    with pytest.raises(ml.LayoutError, match=r"equivalent iff 32 \| M, or K <= 2"):
+        ml.is_bijective(function, ("M", "K"))
+
+
+def test_functions_without_a_formula_are_called() -> None:
+    order = [0, 2, 4, 6, 1, 3, 5, 7]
+
+    def table(i: Any, j: Any) -> Any:
+        return 16 * i + j // 8 * 8 + order.index(j % 8)
+
+    def pack(a: Any) -> Any:
+        return a.reshape(a.shape[0], -1, 4, 2).swapaxes(2, 3)
+
+    assert ml.are_equivalent(table, "[0, 1, 1 oe(8)]", (4, 16)).holds
+    assert ml.agree(table, pack, (4, 16)).holds
+    answer = ml.agree(pack, lambda i, j: 16 * i + j, (4, 16))
+    assert not answer.holds
+    assert "is written at offset 4" in str(answer)
+    assert ml.is_bijective(pack, (4, 16)).holds
+    with pytest.raises(ml.LayoutError, match="and nothing says so elsewhere"):
+        ml.is_bijective(pack, ("M", "N"))
+
+
+@given(st.integers(0, 63), st.integers(0, 63), st.integers(0, 5))
+def test_operators_on_bits(mask: int, other: int, by: int) -> None:
+    """Masks, shifts and exclusive ors, and what joins two bits."""
+
+    def offset(i: Any, j: Any) -> Any:
+        bit, last = i >> 1 & 1, j % 2
+        low = (i & mask) + ((i ^ other) << by) + (~j & 7)
+        return low + (bit & last) + 2 * (bit | last) + (8 * i | j % 8)
+
+    m = ml.index_map(offset, (6, 9))
+    assert [m(*at) for at in np.ndindex(6, 9)] == [offset(*at) for at in np.ndindex(6, 9)]
