@@ -14,11 +14,12 @@ from morello_layouts.errors import ParseError
 from morello_layouts.notations.expression import parse_number
 from morello_layouts.notations.grammar import at_part
 
-_NAME: Final = re.compile(r"\s*[A-Za-z_]\w*\s*", re.ASCII)
+_WORD: Final = r"\s*[A-Za-z_]\w*(?:\.[xyz])?\s*"  # threadIdx.x too
+_NAME: Final = re.compile(_WORD, re.ASCII)
 _AND: Final = re.compile(r"[,;\n]|&&?|\band\b")
 _SIGN: Final = re.compile(r"(<=|>=|==|<|>|≤|≥)")
 _MIRRORED: Final = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "≤": ">=", "≥": "<=", "==": "=="}
-_OF_NAME: Final = re.compile(r"(?P<name>\s*[A-Za-z_]\w*\s*)(?:=|:|∈|\bin\b)(?P<values>.*)", re.S)
+_OF_NAME: Final = re.compile(rf"(?P<name>{_WORD})(?:=|:|∈|\bin\b)(?P<values>.*)", re.S)
 _VALUES: Final = tuple(
     re.compile(pattern, re.DOTALL)
     for pattern in (

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import field
 from math import inf
 from typing import Final, NamedTuple
 
@@ -46,6 +47,15 @@ class Dialect:
     divisions: Mapping[str, Callable[[AffineExpr, Int], AffineExpr]]
     operands: tuple[str | Terminal, ...]  #: what an operand begins with, in errors.
     operators: tuple[str | Terminal, ...]  #: what may follow an operand, in errors.
+    bitwise: Mapping[str, Callable[..., AffineExpr]] = field(
+        default_factory=lambda: {
+            "<<": shift_left,
+            ">>": shift_right,
+            "&": bits_of,
+            "^": xor,
+            "|": either,
+        }
+    )  #: the operators on bits.
 
 
 def _words(*words: str) -> tuple[str | Terminal, ...]:
@@ -56,7 +66,7 @@ _BEGINNINGS: Final[tuple[str | Terminal, ...]] = (INT, NAME, "(", *_words("'+' o
 
 PYTHON: Final = Dialect(
     re.compile(
-        r"(0[xX][0-9A-Fa-f]+|[0-9]+)|((?:floor|Mod|BitXor|(?:ceil(?:ing)?|T\.u?int(?:8|16|32|64))(?=\s*\())\b)"
+        r"(0[xX][0-9A-Fa-f]+|[0-9]+)|((?:floor|Mod|BitXor|FloorDiv|CleanDiv|ModularIndexing|(?:ceil(?:ing)?|T\.u?int(?:8|16|32|64))(?=\s*\())\b)"
         r"|([A-Za-z_][A-Za-z0-9_]*)|(\*\*|//|<<|>>|[-+*/%^&|~(,])",
         re.ASCII,
     ),
@@ -74,17 +84,10 @@ MLIR: Final = Dialect(
 )
 """The expressions of MLIR's affine maps."""
 
-_FEWEST: Final = {"Mod": 2, "BitXor": 2}
-_MOST: Final = {"Mod": 2, "BitXor": inf}
+_FEWEST: Final = {"Mod": 2, "BitXor": 2, "FloorDiv": 2, "CleanDiv": 2, "ModularIndexing": 3}
+_MOST: Final = {**_FEWEST, "BitXor": inf}
 
 
-_BITWISE: Final[Mapping[str, Callable[..., AffineExpr]]] = {
-    "<<": shift_left,
-    ">>": shift_right,
-    "&": bits_of,
-    "^": xor,
-    "|": either,
-}
 _LEVELS: Final = {"<<": 1, ">>": 1, "&": 2, "^": 3, "|": 4}
 _LOOSEST: Final = 5
 
@@ -153,7 +156,7 @@ class ExpressionReader:
         while True:
             found, start = dialect.token.match(self.text, source.at), source.at
             kind, token = (found.lastindex, found[0]) if found else (4, "")
-            is_sign = token in ("+", "-") or (token == "~" and dialect is PYTHON)
+            is_sign = token in ("+", "-") or (token == "~" and dialect is not MLIR)
             if kind == 4 and not is_sign and token != "(":
                 source.fail(*dialect.operands)
             source.move(start + len(token))
@@ -191,7 +194,7 @@ class ExpressionReader:
             group.add(value)
             group.is_minus = sign == "-"
             if sign not in ("+", "-"):
-                value = self._bitwise(group.bits, group.end_sum(), sign)
+                value = self._bitwise(group.bits, self._sum(group), sign)
                 if sign not in _LEVELS:
                     self._not_an_operator(value, found)
                     source.note(*dialect.operators)
@@ -199,6 +202,9 @@ class ExpressionReader:
                 group.bits.append((value, sign))
         source.move(source.at + len(sign))
         return True
+
+    def _sum(self, group: _Group) -> Placed:
+        return group.end_sum()
 
     def _bitwise(self, bits: list[tuple[Placed, str]], value: Placed, sign: str) -> Placed:
         """Combine a sum with what precedes it, by operators that bind as tightly as the next."""
@@ -208,12 +214,17 @@ class ExpressionReader:
             parts = [value]
             while bits and bits[-1][1] == operator and (operator == "^" or len(parts) < 2):
                 parts.append(bits.pop()[0])
-            forms = [self._whole(part).form for part in parts[::-1]]
             try:
-                value = Placed(_BITWISE[operator](*forms), parts[-1].start)
+                value = self._merged(operator, parts[::-1])
+            except ParseError:
+                raise
             except LayoutError as error:
                 raise at_part(error, self.text, {}, value.start) from None
         return value
+
+    def _merged(self, operator: str, parts: list[Placed]) -> Placed:
+        forms = [self._whole(part).form for part in parts]
+        return Placed(self.dialect.bitwise[operator](*forms), parts[0].start)
 
     def _argument(self, group: _Group, value: Placed) -> bool:
         """Keep an argument of a group; return whether another follows."""
@@ -229,6 +240,9 @@ class ExpressionReader:
             return Placed(-divide(-of.form, of.denominator), of.start)
         if group.call == "Mod":
             return self._by_number(remainder, self._whole(of), others[0])
+        if others and group.call != "BitXor":  # Inductor's
+            whole = self._by_number(divide, self._whole(of), others[0])
+            return whole if len(others) == 1 else self._by_number(remainder, whole, others[1])
         if group.call == "BitXor":
             return Placed(xor(*(self._whole(each).form for each in group.arguments)), of.start)
         return of
@@ -250,7 +264,7 @@ class ExpressionReader:
             by = left.denominator * right.denominator
             slash = max(left.slash, right.slash)
             return Placed(self._multiply(left.form, right), left.start, by, slash)
-        if sign == "/":
+        if sign == "/" and sign not in self.dialect.divisions:
             return self._ratio(left, right, at)
         if sign.isalpha():
             self._require_positive(right, sign)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, Final, NoReturn
 
@@ -24,7 +24,7 @@ from morello_layouts.core.layout import (
     short_name,
 )
 from morello_layouts.core.lazy import importing
-from morello_layouts.errors import UnsupportedError
+from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.notations import strided
 
 Reader = Callable[[Any], Arrays | None]

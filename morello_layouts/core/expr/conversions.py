@@ -466,6 +466,13 @@ class _SympyReader:
             (form, d), (by, e) = (self.rational(arg) for arg in expr.args)
             if d == e == 1:
                 return remainder(form, self.number(by, expr.args[1]))
+        if name in ("FloorDiv", "CleanDiv", "ModularIndexing"):  # of PyTorch's Inductor
+            (form, d), *others = (self.rational(arg) for arg in expr.args)
+            if d == 1 and all(e == 1 for _, e in others):
+                forms = (each for each, _ in others)
+                by = [*map(self.number, forms, expr.args[1:])]
+                form = divide(form, by[0])
+                return form if len(by) == 1 else remainder(form, by[1])
         if name in ("BitXor", "Xor"):  # SymPy's ^ of symbols is Xor, of Booleans by its documents
             parts = [self.rational(arg) for arg in expr.args]
             if len(parts) > 1 and all(d == 1 for _, d in parts):

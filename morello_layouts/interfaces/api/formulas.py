@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set as AbstractSet
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 from morello_layouts import notations
 from morello_layouts.core.checks import require_type
@@ -18,6 +18,7 @@ from morello_layouts.core.expr import (
     coordinate_variables,
     readable,
     standard,
+    variable,
 )
 from morello_layouts.core.expr.conversions import (
     form_from_sympy,
@@ -33,9 +34,14 @@ from morello_layouts.core.maps.names import checked_names
 from morello_layouts.core.maps.subject import require_size_names
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.interfaces.api.layouts import Sizes, sizes_of
+from morello_layouts.notations.c_expression import parse_c_expression
+from morello_layouts.notations.functions import layout_of_function
 
 if TYPE_CHECKING:
     import sympy
+
+Language: TypeAlias = Literal["python", "c"]
+"""How the text of an expression is read."""
 
 Bound: TypeAlias = "Int | str | sympy.Expr | None"
 Bounds: TypeAlias = "Mapping[Any, tuple[Bound, Bound] | range | int | str] | str"
@@ -48,6 +54,7 @@ def simplify(
     target: Literal["readable", "cheapest"] = "readable",
     cost: CostModel = OPERATIONS,
     verify: bool = False,
+    language: Language = "python",
 ) -> sympy.Expr:
     """Return an index expression with fewer floors and mods that is equal over the bounds.
 
@@ -62,6 +69,8 @@ def simplify(
             fewest operations.
         cost: the cost of each operation, for ``"cheapest"``.
         verify: whether ISL proves the result equal to the expression before it is returned.
+        language: how a text is read: ``"python"``, or ``"c"`` for C and CUDA, whose ``/`` and ``%``
+            round towards zero and whose numbers overflow; where these may matter it is refused.
 
     Raises:
         LayoutError: if the expression is not an index expression.
@@ -73,8 +82,10 @@ def simplify(
     i + 24*floor(i/8)
     >>> simplify("(N*i + j) % N", {"i": (0, "M - 1"), "j": (0, "N - 1")})
     j
+    >>> simplify("(tid & 7)*64 + tid % 64 / 8", "tid=0..127", language="c")
+    64*(Mod(tid, 8)) + Mod(floor(tid/8), 8)
     """
-    form = form_of(expr, bounds or {})
+    form = form_of(expr, bounds or {}, language)
     if target not in ("readable", "cheapest"):
         raise LayoutError(
             f"target: expected 'readable' or 'cheapest', got {target!r}",
@@ -101,7 +112,7 @@ def _symbols(expr: sympy.Expr | str | int) -> dict[str, sympy.Symbol]:
     return symbols
 
 
-def form_of(expr: sympy.Expr | str, bounds: Bounds) -> AffineExpr:
+def form_of(expr: sympy.Expr | str, bounds: Bounds, language: Language = "python") -> AffineExpr:
     """Return an expression as the simplifier's own form; arguments as of :func:`simplify`."""
     if isinstance(bounds, str):
         bounds = notations.parse_bounds(bounds)
@@ -112,7 +123,14 @@ def form_of(expr: sympy.Expr | str, bounds: Bounds) -> AffineExpr:
              for size in end.names()}  # fmt: skip
     intervals = dict.fromkeys(sizes, Interval(1, None)) | intervals
     if isinstance(expr, str):
-        form = notations.parse_expression(expr, intervals)
+        if language not in get_args(Language):
+            raise LayoutError(
+                f"language: expected 'python' or 'c', got {language!r}",
+                "a text is read as Python's or as C's",
+                "give language='c' for C and CUDA",
+            )
+        read = parse_c_expression if language == "c" else notations.parse_expression
+        form = read(expr, intervals)
     else:
         import sympy
 
@@ -193,6 +211,8 @@ _NAME: Final = re.compile(r"\b[A-Za-z_]\w*\b(?!\s*\()", re.ASCII)
 def from_sympy(
     domain: Mapping[Any, Any] | Sequence[Any],
     expr: sympy.Expr | str | Sequence[sympy.Expr | str] | Callable[..., Any],
+    *,
+    language: Language = "python",
 ) -> AffineMap:
     """Return the map from coordinates to offsets of a formula, to be compared with layouts.
 
@@ -205,6 +225,7 @@ def from_sympy(
             ``{"i": 6, "j": 8}``, alone or as ``"shape"``.
         expr: the offset, as SymPy, as text, or as a Python function of the coordinates, which is
             called with symbols; several expressions make a map to coordinates.
+        language: how texts are read, as for ``simplify``.
 
     Raises:
         ShapeError: if the domain has no shape.
@@ -240,8 +261,12 @@ def from_sympy(
     known |= others
     bounds |= dict.fromkeys(known, (1, None))
     if callable(expr) and not hasattr(expr, "free_symbols"):
-        expr = expr(*(symbol(name) for name in coordinates))
-    exprs = [expr] if isinstance(expr, str | int) or hasattr(expr, "free_symbols") else expr
+        expr = _called(expr, [*coordinates])
+    exprs = (
+        [expr]
+        if isinstance(expr, str | int | AffineExpr) or hasattr(expr, "free_symbols")
+        else expr
+    )
     if not isinstance(exprs, list | tuple) or not exprs:
         raise LayoutError(
             f"expected a formula, got {expr!r}",
@@ -251,9 +276,28 @@ def from_sympy(
     # In a text, another name that is a factor of a coordinate is a size, such as a pitch.
     texts = " ".join(one for one in exprs if isinstance(one, str))
     bounds |= dict.fromkeys({*_NAME.findall(texts)} - bounds.keys(), (1, None))
-    forms = tuple(_form(one, bounds, coordinates, known) for one in exprs)
+    forms = tuple(_form(one, bounds, coordinates, known, language) for one in exprs)
     require_size_names(name for form in forms for name in form.sizes())
     return AffineMap(given.sizes, forms, size, given.symbols).named(*names)
+
+
+def _called(function: Callable[..., Any], names: Sequence[str]) -> Any:
+    """Return the formulas of a function of coordinates; one may also compute with SymPy."""
+    try:
+        found = layout_of_function(function)
+    except LayoutError as error:
+        try:
+            return function(*map(symbol, names))
+        except TypeError:
+            raise error from None
+    if len(found.parameters) != len(names):
+        raise ShapeError(
+            f"{found}: expected {len(names)} parameters, got {len(found.parameters)}",
+            "a function has a parameter for each coordinate of the domain",
+            "give the domain as many sizes",
+        )
+    values = dict(zip(found.parameters, map(variable, names), strict=True))
+    return [substitute(form, values) for form in found.forms]
 
 
 def _domain(domain: Any) -> tuple[list[str], Sizes, Any, set[str]]:
@@ -294,8 +338,10 @@ def _form(
     bounds: Mapping[str, Any],
     coordinates: Mapping[str, AffineExpr],
     sizes: AbstractSet[str],
+    language: Language,
 ) -> AffineExpr:
-    form = promote_to_sizes(form_of(expr, bounds), sizes)
+    form = expr if isinstance(expr, AffineExpr) else form_of(expr, bounds, language)
+    form = promote_to_sizes(form, sizes)
     unknown = {v.name for v in form.variables()} - set(coordinates)
     if unknown:
         raise LayoutError(

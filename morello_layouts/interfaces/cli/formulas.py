@@ -15,7 +15,7 @@ from morello_layouts.errors import LayoutError
 from morello_layouts.interfaces import api
 from morello_layouts.interfaces.api.code import Formulable, code as code_of
 from morello_layouts.interfaces.api.conversions import To, conversion
-from morello_layouts.interfaces.api.formulas import form_of
+from morello_layouts.interfaces.api.formulas import Language, form_of
 from morello_layouts.interfaces.api.layouts import Assuming, LayoutLike, Shape, index_maps, parsed
 from morello_layouts.interfaces.cli.reading import Tiles
 from morello_layouts.interfaces.cli.results import Answer, error_in_options
@@ -26,18 +26,24 @@ from morello_layouts.outputs.kernels import KERNEL_TARGETS
 
 
 def simplify(
-    expr: str, *, bounds: str = "", cheapest: bool = False, derivation: bool = False
+    expr: str,
+    *,
+    bounds: str = "",
+    language: Language = "python",
+    cheapest: bool = False,
+    derivation: bool = False,
 ) -> Answer:
-    """Simplify an index expression of + - * // %, floor(a/b) and Mod(a, b).
+    """Simplify an index expression of + - * // %, floor(a/b) and Mod(a, b), or one of C.
 
     Args:
         expr: an expression, such as (32*i + j)//8.
         bounds: values of variables: 0..31 with both ends, 0<=i<32, range(32), or a size: i=32.
+        language: how it is read; c for C and CUDA, which round towards zero and overflow.
         cheapest: fewest operations, instead of the most readable.
         derivation: show each rule that fired.
     """
     intervals = _intervals(bounds, expr)
-    form = form_of(expr, intervals)
+    form = form_of(expr, intervals, language)
     steps = Derivation.of(form, readable)
     simplified = str(cheapest_form(form) if cheapest else steps.end)
     facts = {
@@ -53,7 +59,7 @@ def simplify(
 def _intervals(bounds: str, expr: object) -> dict[str, Interval]:
     """Read bounds; say which of them are for no name, and which a smallest value makes stronger."""
     found = parse_bounds(bounds)
-    words = re.findall(r"\w+", f"{expr} {bounds}")
+    words = re.findall(r"[\w.]+", f"{expr} {bounds}".replace("..", " "))
     for name, interval in found.items():
         if words.count(name) == 1:
             print_error(f"bounds: {name} is not in the expression {expr}")
@@ -84,6 +90,7 @@ def code(
         target: the language.
         bounds: the layout is an expression over these variables, an empty text for none.
         inverse: from an offset p to coordinates, and padding.
+        language: how it is read; c for C and CUDA, which round towards zero and overflow.
         cheapest: fewest operations, instead of the most readable.
         at: numbers for the symbolic sizes.
     """

@@ -139,6 +139,7 @@ GROUPS: Final = {
             '"(32*i + j)//8" --bounds i=0..31,j=0..31',
             '"(N*i + j)//N" --bounds i=0..M-1,j=0..N-1',
             '"floor(i/8)*8 + Mod(i, 8)" --bounds i=0.. --derivation',
+            '"(tid & 7)*64 + tid / 8" --bounds tid=0..127 --language c',
         ), "formulas:simplify", json={
             "": "expression, bounds, simplified, derivation=core.expr.simplify:RewriteStep"}),
         Row("code", "Print the index formula of a layout as source text.", "code, index_map", (
