@@ -2,7 +2,8 @@
 
 Each part gives recover the offsets alone, and compares what it finds with the layout that they are
 of. Offsets are those that the systems themselves recorded, in ``tests/data``, where there are some;
-a random layout's are those of its text. Parts: onednn, tpu, triton, atoms, xla, tables, sizes.
+a random layout's are those of its text. Parts: onednn, tpu, triton, atoms, packers, xla, tables,
+sizes, million.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 import lzma
 import random
 import sys
+import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -22,6 +24,11 @@ from typing import Any
 import numpy as np
 
 import morello_layouts as ml
+from morello_layouts.outputs.recover import observed
+from morello_layouts.outputs.recover.layouts import has_offsets
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from tests.support.packers import PACKERS, q4_k_scales
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -105,6 +112,46 @@ def atoms() -> Iterator[tuple[str, bool, str]]:
             assert np.array_equal(flat[: len(first)], first), name
             found = ml.recover(offsets)
             yield name, has(found.layouts[0], shape, offsets), verdict(found, text, shape)
+
+
+def packers() -> Iterator[tuple[str, bool, str]]:
+    """Packers of public kernels, recovered at two shapes: they pack three others as it says."""
+    for name, packer in PACKERS.items():
+        found = ml.recover(packer.pack, packer.seen)
+        fit = all(has_offsets(found.layouts[0], observed(packer.pack, each))
+                  for each in packer.unseen)  # fmt: skip
+        bits = f", {found.given[0].bits} bits" if found.given[0].bits else ""
+        yield f"{name}: {found.layouts[0]}{bits}", fit, "all sizes" if fit else "sizes differ"
+    boxes = ml.recover(q4_k_scales, (2, 8)).boxes
+    bits = {box.offset + sum(x * y for x, y in zip(at, box.strides, strict=True))
+            for box in boxes for at in np.ndindex(*box.shape)}  # fmt: skip
+    fit = bits == {*range(96)}
+    yield "GGUF q4_K, scales: " + "; ".join(map(str, boxes)), fit, f"{len(boxes)} boxes"
+
+
+def million() -> Iterator[tuple[str, bool, str]]:
+    """A million elements: within a second, and five times the table's memory."""
+    wrong = table("{1,0:T(8,128)}", (1000, 1000))[0]
+    wrong[400, 7] += 1
+    shuffled = np.random.default_rng(0).permutation(10**6)
+    for name, offsets in {
+        "tiles": table("{1,0:T(8,128)(2,1)}", (1000, 1000))[0],
+        "swizzle": table("Sw<3,3,3> o 0 o (1024,1024):(1024,1)")[0],
+        "one wrong": wrong,
+        "shuffled": shuffled.reshape(1000, 1000),
+        "shuffled line": shuffled,
+        "random": np.random.default_rng(1).integers(0, 10**9, (100, 100, 100)),
+    }.items():
+        start = process_time()
+        with suppress(ml.LayoutError):
+            ml.recover(offsets)
+        seconds = process_time() - start
+        tracemalloc.start()
+        with suppress(ml.LayoutError):
+            ml.recover(offsets)
+        memory = tracemalloc.get_traced_memory()[1] / offsets.nbytes
+        tracemalloc.stop()
+        yield f"{name}: {seconds:.2f} s, {memory:.1f} tables", seconds < 1 and memory < 5, "in time"
 
 
 def random_tiling(rng: random.Random, *, ones: bool) -> tuple[str, tuple[int, ...]]:
@@ -228,7 +275,8 @@ def at_random(layout: Any, shape: tuple[int, ...]) -> Any:
 
 
 PARTS: dict[str, Callable[[], Iterator[tuple[str, bool, str]]]] = {
-    each.__name__: each for each in (onednn, tpu, triton, atoms, xla, tables, sizes)
+    each.__name__: each
+    for each in (onednn, tpu, triton, atoms, packers, xla, tables, sizes, million)
 }
 
 
@@ -244,7 +292,8 @@ def main(names: list[str], *, verbose: bool = False) -> None:
                 break
             counts[how] += 1
             fits += fit
-            if verbose and (how in ("not listed", "other sizes differ") or not fit):
+            is_lost = how in ("not listed", "other sizes differ") or not fit
+            if name in ("packers", "million") or (verbose and is_lost):
                 print("   ", how, text)
         total = sum(counts.values())
         print(f"{name}: {fits} of {total} fit; at larger shapes {dict(counts)}; "

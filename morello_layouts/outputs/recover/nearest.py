@@ -17,7 +17,13 @@ from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.recipe import delinearize
 from morello_layouts.errors import LayoutError
 from morello_layouts.outputs.recover.layouts import Found, Observed, found_in
-from morello_layouts.outputs.recover.tables import Rule, digits_along, joined, lines_of
+from morello_layouts.outputs.recover.tables import (
+    Rule,
+    digits_along,
+    is_joined,
+    joined,
+    lines_of,
+)
 
 if TYPE_CHECKING:
     from morello_layouts.outputs.recover.tables import Numbers
@@ -113,10 +119,11 @@ _CUTS: Final = 600
 
 def _steps(table: Numbers) -> tuple[int, ...] | None:
     """The step of the offset along each dimension; None if it is not the same everywhere."""
-    steps = tuple(int(own[1]) if len(own) > 1 else 0 for own in lines_of(table, operator.sub))
-    sparse = np.indices(table.shape, sparse=True)
-    whole = sum(step * x for step, x in zip(steps, sparse, strict=True)) + table.flat[0]
-    return steps if np.array_equal(np.broadcast_to(whole, table.shape), table) else None
+    lines = lines_of(table, operator.sub)
+    steps = tuple(int(own[1]) if len(own) > 1 else 0 for own in lines)
+    straight = [step * np.arange(len(own)) for step, own in zip(steps, lines, strict=True)]
+    is_one = all(map(np.array_equal, straight, lines)) and is_joined(table, lines, operator.add)
+    return steps if is_one else None
 
 
 class _Near(NamedTuple):
