@@ -66,11 +66,12 @@ def decidable(
     try:
         return _recovered(layout, tuple(sizes), tuple(known))
     except LayoutError as error:
-        is_named = any(isinstance(n, SizeExpr) for n in sizes)
-        if isinstance(layout, OffsetLayout) and not is_named:
+        if any(isinstance(n, SizeExpr) for n in sizes):
+            rule = "for named sizes, what was found at two shapes is proved equal to the formula"
+            raise LayoutError(error.what, f"{rule}; {why.why}", error.fix) from None
+        if isinstance(layout, OffsetLayout):
             raise why from None
-        fix = error.fix if is_named else why.fix
-        raise LayoutError(why.what, f"{why.why}; {error.what}", fix) from None
+        raise LayoutError(why.what, f"{why.why}; {error.what}", why.fix) from None
 
 
 def _recovered(
@@ -86,7 +87,7 @@ def _recovered(
             if Subject(one, sizes if one.sizes is None else None).map().size == given[0].size:
                 return one
         raise LayoutError("no layout that was found fills its buffer")
-    text = f"at {' and '.join('x'.join(map(str, shape)) for shape, _ in shapes)} it is "
+    text = f"at {' and '.join('x'.join(map(str, shape)) for shape, _ in shapes)} the function is "
     if len(shapes) > 1 and isinstance(layout, CalledFunction):
         fix = f'ask about "{answer.layouts[0]}", or give numbers as sizes'
         raise LayoutError(f"{text}{answer.layouts[0]}, and nothing says so elsewhere", "", fix)
@@ -97,7 +98,7 @@ def _recovered(
             own = Subject(AffineMap(sizes, _forms(layout, sizes)), known=known)
             equal = proof.are_equivalent(*met_formulas(Subject(one, sizes, known), own))
             if not equal.holds:
-                verdict = verdict or f"{text}{one}: {equal.verdict}"
+                verdict = verdict or f"{text}{one}; {equal.verdict}"
                 continue
         names = _names(layout, len(sizes))
         own_names = {f"d{k}": variable(name) for k, name in enumerate(names)}
