@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from morello_layouts.core.expr import AffineExpr, Interval, Var
 from morello_layouts.core.expr.affine import xor
@@ -29,7 +29,7 @@ _SYNTAX: Final = Syntax(
 
 
 def _at_least_zero(
-    operator: str, operation: Callable[..., AffineExpr]
+    operator: str, operation: Callable[..., Any]
 ) -> Callable[..., AffineExpr]:
     def apply(*parts: Any) -> AffineExpr:
         for part in parts:
@@ -44,7 +44,7 @@ def _at_least_zero(
                     "are 0 or more here",
                     "give bounds, such as tid=0..127",
                 )
-        return operation(*parts)
+        return cast("AffineExpr", operation(*parts))
 
     return apply
 
@@ -52,7 +52,7 @@ def _at_least_zero(
 _C: Final = Dialect(
     re.compile(r"(0[xX][0-9A-Fa-f]+|[0-9]+)|((?!))|([A-Za-z_]\w*(?:\.[xyz]\b)?)|(<<|>>|[-+*/%^&|~(])",
                re.ASCII),
-    {sign: _at_least_zero(sign, of) for sign, of in {"/": divide, "%": remainder}.items()},
+    {"/": _at_least_zero("/", divide), "%": _at_least_zero("%", remainder)},
     (INT, NAME, "(", Terminal("'+', '-' or '~'", ""), Terminal("a cast such as (int)", "")),
     (Terminal("an operator", ""),),
     {sign: _at_least_zero(sign, of) for sign, of in

@@ -470,9 +470,9 @@ class _SympyReader:
             (form, d), *others = (self.rational(arg) for arg in expr.args)
             if d == 1 and all(e == 1 for _, e in others):
                 forms = (each for each, _ in others)
-                by = [*map(self.number, forms, expr.args[1:])]
-                form = divide(form, by[0])
-                return form if len(by) == 1 else remainder(form, by[1])
+                numbers = [*map(self.number, forms, expr.args[1:])]
+                form = divide(form, numbers[0])
+                return form if len(numbers) == 1 else remainder(form, numbers[1])
         if name in ("BitXor", "Xor"):  # SymPy's ^ of symbols is Xor, of Booleans by its documents
             parts = [self.rational(arg) for arg in expr.args]
             if len(parts) > 1 and all(d == 1 for _, d in parts):

@@ -92,7 +92,7 @@ def recover(
 
 def _is_pairs(source: Any) -> bool:
     """Whether these are pairs of a coordinate in parentheses and an offset."""
-    first = next(iter(source), None) if isinstance(source, list | tuple) and source else None
+    first: Any = next(iter(source), None) if isinstance(source, list | tuple) and source else None
     is_pair = isinstance(first, tuple | list) and len(first) == 2
     return isinstance(source, Mapping) or (is_pair and isinstance(first[0], tuple | list))
 

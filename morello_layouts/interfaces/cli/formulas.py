@@ -15,7 +15,7 @@ from morello_layouts.errors import LayoutError
 from morello_layouts.interfaces import api
 from morello_layouts.interfaces.api.code import Formulable, code as code_of
 from morello_layouts.interfaces.api.conversions import To, conversion
-from morello_layouts.interfaces.api.formulas import Language, form_of
+from morello_layouts.interfaces.api.formulas import Language as Reading, form_of
 from morello_layouts.interfaces.api.layouts import Assuming, LayoutLike, Shape, index_maps, parsed
 from morello_layouts.interfaces.cli.reading import Tiles
 from morello_layouts.interfaces.cli.results import Answer, error_in_options
@@ -29,7 +29,7 @@ def simplify(
     expr: str,
     *,
     bounds: str = "",
-    language: Language = "python",
+    language: Reading = "python",
     cheapest: bool = False,
     derivation: bool = False,
 ) -> Answer:

@@ -210,8 +210,8 @@ def has_offsets(layout: Layout, one: Observed | Known) -> bool:
         return False
     form = m.form
     if isinstance(one, Known):
-        names = {f"d{dim}": places for dim, places in enumerate(one.places)}
-        return one.fits(form.evaluate(names) + 0 * one.places[0])
+        at = {f"d{dim}": places for dim, places in enumerate(one.places)}
+        return one.fits(form.evaluate(at) + 0 * one.places[0])
     names = [f"d{dim}" for dim in range(len(one.shape))]
     zeros = dict.fromkeys(names, 0)
     if all(len({var.name for var in AffineExpr(((atom, 1),), 0).variables()}) == 1
