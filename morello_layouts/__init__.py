@@ -47,7 +47,6 @@ if TYPE_CHECKING:
         are_equivalent as are_equivalent,
         bank_conflicts as bank_conflicts,
         best_swizzle as best_swizzle,
-        blocks as blocks,
         cache_lines as cache_lines,
         certificate as certificate,
         coalescing as coalescing,
@@ -69,8 +68,6 @@ if TYPE_CHECKING:
         rematerializations as rematerializations,
         reshard as reshard,
         simplify as simplify,
-        to_jax as to_jax,
-        to_torch as to_torch,
         unpack as unpack,
         vector_width as vector_width,
         verify as verify,
@@ -114,10 +111,10 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _NAMES: Final = {
-    "interfaces.api": "agree alignment are_equivalent bank_conflicts best_swizzle blocks cache_lines"
+    "interfaces.api": "agree alignment are_equivalent bank_conflicts best_swizzle cache_lines"
     " certificate coalescing convert convert_all draw fragments from_sympy index_map indexing_map"
     " is_bijective is_bitcast is_injective is_surjective pack recover register_relayout"
-    " relayout rematerializations reshard simplify to_jax to_torch unpack vector_width verify",
+    " relayout rematerializations reshard simplify unpack vector_width verify",
     "interfaces.api.code": "code",
     "interfaces.api.loops": "loops",
     "programs.diagnostics": "compare_hlo diagnose diagnose_many memory read_oom",
@@ -164,7 +161,12 @@ _SUBMODULES: Final = {
 _MODULE_OF: Final = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 # What methods of values are short for, besides the public names.
-_METHODS: Final = {"html_of": "interfaces.api.pictures", "sliders": "interfaces.api.pictures"}
+_METHODS: Final = {
+    "html_of": "interfaces.api.pictures",
+    "sliders": "interfaces.api.pictures",
+    "to_jax": "interfaces.api.objects",
+    "to_torch": "interfaces.api.objects",
+}
 
 # The steps of a recipe work as names here, and are listed with recipes.
 _UNLISTED: Final = {"Merge", "Pad", "Split", "Transpose"}

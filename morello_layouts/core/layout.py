@@ -114,6 +114,13 @@ class Layout(Arrays):
         """
         return None
 
+    def bound(self, shape: Sequence[Int], /) -> Layout | None:
+        """Return the layout at sizes that its text leaves open with ``?``.
+
+        None, as by default, if it leaves none open, or if the shape is not one of its own.
+        """
+        return None
+
     @property
     def element(self) -> ElementType | None:
         """The element type that the layout itself names."""

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any, Final, NoReturn
 
 from morello_layouts.core.expr import AffineExpr
+from morello_layouts.core.fields import frozen
 from morello_layouts.core.limits import FORMULA_TEXT
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.notations.coordinates import FormulaLayout, OffsetLayout
@@ -23,11 +24,19 @@ _WORD: Final = re.compile(r"\s*[A-Za-z]+(-[A-Za-z]+)+\s*")  # such as row-major
 _TITLE: Final = "formula"
 
 
+@frozen
+class OffsetFormula(OffsetLayout):
+    """The formula of an offset, whose dimensions have names: ``row, col -> 8*row + col``."""
+
+    def __str__(self) -> str:
+        return f"{', '.join(self.parameters)} -> {self.forms[0]}"
+
+
 def parse_formula(text: str) -> FormulaLayout:
     """Parse a formula, with the names of its dimensions before ``->``, or without.
 
     >>> print(parse_formula("row, col -> 8*row + col"), "|", parse_formula("8*i + j"))
-    lambda row, col: 8*row + col | lambda i, j: 8*i + j
+    row, col -> 8*row + col | i, j -> 8*i + j
     """
     names, arrow, _ = text.partition("->")
     if arrow:
@@ -92,13 +101,16 @@ def _of_function(text: str, names: str) -> FormulaLayout:
             text=text,
             position=at,
         )
-        found.reached = at if "," in names or _OPERATOR.search(text[cut + 2 :]) else -1
+        has_formula = _OPERATOR.search(text[cut + 2 :]) or "," not in text[cut:]
+        found.reached = at if "," in names and has_formula else -1
         raise found from None
-    kind = OffsetLayout if len(forms) == 1 else FormulaLayout
-    return kind(parameters, forms, title=_TITLE)
+    if len(forms) == 1:
+        return OffsetFormula(parameters, forms, title=_TITLE)
+    own = f"{', '.join(parameters)} -> ({', '.join(map(str, forms))})"
+    return FormulaLayout(parameters, forms, own, title=_TITLE)
 
 
-def formula_layout(form: AffineExpr | None, names: Iterable[str], text: str) -> OffsetLayout:
+def formula_layout(form: AffineExpr | None, names: Iterable[str], text: str) -> OffsetFormula:
     """Return the layout of the formula of an offset, whose names say which dimension is which.
 
     Args:
@@ -112,7 +124,7 @@ def formula_layout(form: AffineExpr | None, names: Iterable[str], text: str) -> 
     found = tuple(names)
     for run in ([f"d{k}" for k in range(len(found))], "ijklmnop"[: len(found)]):
         if form is not None and found and {*found} == {*run}:
-            return OffsetLayout(tuple(run), (form,), title=_TITLE)
+            return OffsetFormula(tuple(run), (form,), title=_TITLE)
     shown = text if len(text) <= 60 else "…"
     if form is None:
         found = tuple(name for name in found if re.fullmatch("[i-p]", name))
@@ -125,7 +137,7 @@ def formula_layout(form: AffineExpr | None, names: Iterable[str], text: str) -> 
     )
 
 
-def layout_of_sympy(expr: Any) -> OffsetLayout:
+def layout_of_sympy(expr: Any) -> OffsetFormula:
     """Return the layout of a SymPy expression; as :func:`formula_layout`."""
     from morello_layouts.core.expr.conversions import form_from_sympy
 

@@ -28,7 +28,7 @@ from morello_layouts.core.layout import (
     notation_name,
 )
 from morello_layouts.core.lazy import importing
-from morello_layouts.core.limits import LAYOUT_TEXT
+from morello_layouts.core.limits import LAYOUT_TEXT, MAP_TEXT
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.notations.repair import repaired
 
@@ -61,11 +61,18 @@ class Notation:
     kinds: str  #: the module of its layouts, and their types.
     words: str  #: the module and function that says what each part of a layout means.
     example: str  #: a text.
+    #: what else a text matches, if its beginning alone does not tell: the errors of this notation
+    #: are about such texts only.
+    signs: str = ""
 
     def parse(self, text: str) -> Arrays:
         """Read a text; its errors have a caret."""
         found: Arrays = _loaded(self.reader)[0](text)
         return found
+
+    def is_meant(self, text: str) -> bool:
+        """Return whether a text is of this notation, even if it is wrong."""
+        return re.match(self.signs, text) is not None
 
     @property
     def types(self) -> tuple[type[Layout], ...]:
@@ -103,6 +110,7 @@ NOTATIONS: Final = (
         "morello:MorelloLayout",
         "morello.text:describe",
         "[1, 0, 1 p(4)]",
+        r"\s*(\[|\(\s*\[|[0-9]+\s*([,)p\s]|oe|\Z)|N[HC]|[Ll]ayout\s*(::|!))",
     ),
     Notation(
         "einops",
@@ -112,6 +120,7 @@ NOTATIONS: Final = (
         "einops:EinopsLayout",
         "coordinates:describe",
         "(h p) w -> h w p, p=2",
+        r"[\s\S]*->",
     ),
     Notation(
         "xla",
@@ -121,6 +130,7 @@ NOTATIONS: Final = (
         "xla:XlaLayout",
         "xla.words:describe",
         "{1,0:T(8,128)}",
+        r"\s*\{\s*([0-9}:*-]|[A-Z#]+\()",
     ),
     Notation(
         "xla",
@@ -130,6 +140,7 @@ NOTATIONS: Final = (
         "xla:XlaShape",
         "xla.words:describe",
         "bf16[10,200]{1,0:T(8,128)(2,1)}",
+        rf"\s*(b\s*\(|[\s(]+\)*\s*\Z|[\s(/*]*\w+\s*\[|\(*\s*({_TYPES})\b)",
     ),
     Notation(
         "triton",
@@ -142,6 +153,7 @@ NOTATIONS: Final = (
         "triton.text:describe",
         "tensor<32x16xf32, #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], "
         "warpsPerCTA = [4, 1], order = [1, 0]}>>",
+        r"\s*(!t|#|t|-\s*\w+\s*(=|is)|\{)",
     ),
     Notation(
         "mlir",
@@ -160,6 +172,7 @@ NOTATIONS: Final = (
         "mlir:MlirPack",
         "mlir.text:describe",
         "outer_dims_perm = [1, 0] inner_dims_pos = [0, 1] inner_tiles = [8, 2]",
+        r"[\s\S]*(pack|inner_|outer_)",
     ),
     Notation(
         "onednn",
@@ -169,6 +182,9 @@ NOTATIONS: Final = (
         "onednn:OnednnLayout",
         "onednn:describe",
         "aBcd16b",
+        r"\s*(dnnl|format_tag|(?!d[0-9]+\b)[A-Za-z]{0,12}[\s(.-]*[a-z]*[0-9]+(\.[0-9]+)?"
+        r"([A-Za-z]|\s*\Z)|"
+        r"(any|[a-m]{2,}|[ncdhw]+[a-z]?[ncdhw]*|[goidhw]+[a-z]?[goidhw]*|[ldigo]+|tnc)\s*\Z)",
     ),
     Notation(
         "strided",
@@ -184,7 +200,7 @@ NOTATIONS: Final = (
         "a formula of coordinates",
         re.compile(r"[^{}\[\]:#\"]*?(->|[-+*/%]|\b(floor|ceil|Mod)\b)"),
         "formula:parse_formula",
-        "coordinates:OffsetLayout",
+        "formula:OffsetFormula",
         "coordinates:describe",
         "i, j -> 8*i + j",
     ),
@@ -196,6 +212,7 @@ NOTATIONS: Final = (
         "coordinates:FormulaLayout",
         "coordinates:describe",
         "NCHW16c",
+        r"\s*(lambda\b|[\w.]*(index_?map|IndexMap)|(?=.?[A-Z0-9])[A-Z][A-Za-z0-9]+\s*\Z)",
     ),
     Notation(
         "named",
@@ -209,11 +226,15 @@ NOTATIONS: Final = (
     Notation(
         "cute",
         "a CuTe layout",
-        re.compile(r"\s*([_(0-9-]|S(w|wizzle)?\s*<)"),
+        re.compile(
+            r"\s*([_(0-9?-]|S(w|wizzle)?\s*<|Layout\s*:|(tensor<\s*)?(raw_|tmem_|[gsr]mem_)?ptr(?![a-z])|"
+            r"\(?Swizzle\()"
+        ),
         "cute.text:parse_cute",
         "cute:CuteLayout ComposedLayout",
         "cute.text:describe",
         "((4,2),8):((1,32),4)",
+        r"\s*(S|L|[gsrt]|\(*(?=[^:]*[0-9?_])[\w\s(),?@-]+(:|\Z))",
     ),
     Notation(
         "fragment",
@@ -240,8 +261,13 @@ NOTATIONS: Final = (
 )
 """All notations. If several readers refuse a text and got equally far, the first one answers."""
 
+_SPELLED: Final = re.compile(
+    r"[Ll]ayout\s*[(<]|torch\.|stride|omposition\(|Struct\(|Format\(|Array\(|Metadata\(|"
+    r"reinterpret_tensor|\]\["
+)
+"""What a text has that is spelled as in a source or on a console."""
 _SPACED: Final = re.compile(r"\s*[A-Za-z]( +[A-Za-z])+\s*")  # such as N H W C
-_SHORT: Final = 40  # characters of an example in an error
+_NEAREST: Final = 3  # notations that an error names
 
 
 NAMES: Final = tuple(dict.fromkeys(notation.name for notation in NOTATIONS))
@@ -278,19 +304,28 @@ def parse(text: str, notation: str | None = None) -> Arrays:
             "a text holds the layout of one array, or of a tuple of arrays",
             "parse the arrays one by one, or read a whole program with read_hlo",
         )
+    if notation is None and _SPELLED.search(text):
+        with importing:
+            from morello_layouts.notations.spellings import spelled
+
+        meant_as = spelled(text)
+        if meant_as is not None:
+            return meant_as
     found = _read(text, notation)
     if isinstance(found, Arrays):
         return found
     if notation is None:
         _refuse_sizes(text)
     start = len(text) - len(text.lstrip())
-    best = max(found, key=lambda error: error.reached, default=None)
+    is_said = notation is not None or len(text) > MAP_TEXT
+    errors = [error for reader, error in found if is_said or reader.is_meant(text)]
+    best = max(errors, key=lambda error: error.reached, default=None)
     is_near = best is not None and (notation is not None or best.reached >= start)
     error = best if best is not None and is_near else _unknown(text, start)
-    if error.fix.startswith(_GENERAL):
-        meant = repaired(
-            text, error.position, lambda other: isinstance(_read(other, notation), Arrays)
-        )
+    if error is not best or error.fix.startswith(_GENERAL):
+        near = max(found, key=lambda each: each[1].reached, default=(None, error))[1]
+        at = near.position if near.reached >= start else error.position
+        meant = repaired(text, at, lambda other: isinstance(_read(other, notation), Arrays))
         if meant is not None:
             raise _slip(text, meant, error, is_named=notation is not None)
     raise error
@@ -306,17 +341,17 @@ def _slip(text: str, meant: str, error: ParseError, *, is_named: bool) -> ParseE
     return ParseError(what, f"it is written like {reader.example}", fix, text=text, position=0)
 
 
-def _read(text: str, notation: str | None) -> Arrays | list[ParseError]:
+def _read(text: str, notation: str | None) -> Arrays | list[tuple[Notation, ParseError]]:
     """Return what the first reader that knows a text reads; or the errors of all."""
     if notation is None and _SPACED.fullmatch(text):
         text = "".join(text.split())
-    errors = []
+    errors: list[tuple[Notation, ParseError]] = []
     for reader in NOTATIONS if notation is None else _named(notation, text):
         if notation is not None or reader.begins.match(text):
             try:
                 return reader.parse(text)
             except ParseError as error:
-                errors.append(error)
+                errors.append((reader, error))
     return errors
 
 
@@ -333,14 +368,23 @@ def _unknown(text: str, start: int) -> ParseError:
             text=text,
             position=start,
         )
-    short = [each.example for each in NOTATIONS if len(each.example) <= _SHORT]
+    near = sorted(NOTATIONS, key=lambda one: -_resemblance(text, one.example))[:_NEAREST]
     return ParseError(
-        "no layout begins like this",
-        f"texts of layouts are: {listed([notation.title for notation in NOTATIONS])}",
-        f"write for example {', '.join(short)}",
+        "no notation has this text",
+        "\n".join(["the nearest are", *(f"  {one.title}: {one.example}" for one in near)]),
+        "write it like one of them; morello-layouts notations lists all, with an example each",
         text=text,
         position=start,
     )
+
+
+def _resemblance(text: str, example: str) -> float:
+    """Return the share of signs that two texts have in common, and half that of words."""
+    found = 0.0
+    for pattern, weight in ((r"[^\w\s]", 1), (r"[A-Za-z_]{2,}", 0.5)):
+        one, other = ({*re.findall(pattern, each)} for each in (text, example))
+        found += weight * (len(one & other) / len(one | other) if one | other else 1)
+    return found
 
 
 def _named(name: str, text: str) -> list[Notation]:

@@ -94,7 +94,7 @@ def test_sizes_are_in_bytes() -> None:
     ("fields", "field", "what"),
     [
         ({"layout": "f32[3,5"}, "layout", "expected"),
-        ({"layout": ""}, "layout", "no layout begins like this"),
+        ({"layout": ""}, "layout", "no notation has this text"),
         ({"layout": "()"}, "layout", "tuple without arrays"),
         ({"layout": "[1, 0, 1 p(4)]", "shape": "6x"}, "shape", "a shape: expected sizes"),
         ({"layout": "[1, 0, 1 p(4)]", "shape": "6x7"}, "shape", "does not fit"),

@@ -192,7 +192,7 @@ def test_long_fields_get_an_error(server: Server) -> None:
     assert [error["field"] for error in found["errors"]] == ["other"]
     assert "too long" in found["errors"][0]["what"]
     (error,) = ask(server, layout="x" * EXPLORER_TEXT)["errors"]
-    assert error["what"] == "no layout begins like this"
+    assert error["what"] == "no notation has this text"
     script = get(server, "/explorer.js")[1].decode()
     limits = f"const LONGEST = {EXPLORER_TEXT}, MOST = {EXPLORER_COMPARED};"
     assert limits in script, "the page knows the limits"

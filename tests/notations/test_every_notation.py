@@ -19,6 +19,7 @@ SHAPES = {
     "{1,0:T(8,128)}": (10, 200),
     "outer_dims_perm = [1, 0] inner_dims_pos = [0, 1] inner_tiles = [8, 2]": (13, 15),
     "aBcd16b": (2, 20, 3, 4),
+    "i, j -> 8*i + j": (6, 8),
     "NCHW16c": (2, 20, 3, 4),
     "strided<[5, 1], offset: 2>": (3, 4),
     "(h p) w -> h w p, p=2": (6, 5),
@@ -57,8 +58,10 @@ def test_words(notation: Notation) -> None:
     layout, shape = layout_of(notation)
     for found in (describe(layout, shape), describe(layout)):
         assert found.source == notation.example
-        assert len(found.parts) > 1
         assert len(found.dimensions) == len(shape)
+        if notation.name == "formula" and len(found.axes) == 1:
+            continue  # without sizes a formula is one axis
+        assert len(found.parts) > 1
         assert len(found.axes) == len(ml.index_map(layout, shape).recipe.physical_shape)
 
 

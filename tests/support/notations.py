@@ -212,6 +212,21 @@ def index_maps(draw: st.DrawFn) -> Case:
 
 
 @st.composite
+def formulas(draw: st.DrawFn) -> Case:
+    """The formula of an offset, with names of its own or those that need none."""
+    shape = draw(st.tuples(*[st.integers(1, 5)] * 2))
+    steps = draw(st.tuples(*[st.integers(0, 9)] * 2))
+    unit = draw(st.integers(1, 4))
+    i, j = names = draw(st.sampled_from([("i", "j"), ("d0", "d1"), ("row", "col")]))
+    text = f"{steps[0]}*{i} + {steps[1]}*({j}//{unit}) + {j}%{unit}"
+    if i == "row" or draw(st.booleans()):
+        text = f"{', '.join(names)} -> {text}"
+    grid = np.indices(shape).reshape(2, -1)
+    offsets = steps[0] * grid[0] + steps[1] * (grid[1] // unit) + grid[1] % unit
+    return at_offsets(text, shape, [*map(int, offsets)], int(offsets.max()) + 1)
+
+
+@st.composite
 def packs(draw: st.DrawFn) -> Case:
     array = from_one(tuple(draw(st.lists(st.integers(1, 7), min_size=1, max_size=4))))
     dims = draw(st.permutations(range(array.ndim)))[: draw(st.integers(0, array.ndim))]
@@ -245,6 +260,7 @@ LAYOUTS: dict[str, st.SearchStrategy[Case]] = {
     "onednn": onednn(),
     "tvm": tvm(),
     "index maps": index_maps(),
+    "formula": formulas(),
     "pack": packs(),
     "memref": strided(memref=True),
     "strided": strided(),

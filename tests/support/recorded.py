@@ -133,8 +133,8 @@ def told(error: ml.LayoutError) -> str:
     words = (error.what, error.why, error.fix)
     pointer = error.pointer() if isinstance(error, ml.ParseError) else ""
     assert str(error) == "\n".join(x for x in (error.what, pointer, *words[1:]) if x)
-    assert not any(PART in word or "\n" in word for word in words)
-    return PART.join(words)
+    assert not any(PART in word for word in words) and not any("\n" in word for word in words[::2])
+    return PART.join(words).replace("\n", NEWLINE)
 
 
 def position(error: ml.ParseError, text: str) -> int:

@@ -452,6 +452,28 @@ class IndexMap(CoordinateMap):
         """
         return from_front("draw")(self, **style)
 
+    def to_jax(self) -> Any:
+        """Return the layout as JAX's ``Layout``: the order of dimensions, and the tiles of XLA.
+
+        Raises:
+            NoTranslationError: if XLA has no such layout.
+            UnsupportedError: if JAX cannot say what XLA can: a memory space, pieces.
+        """
+        return from_front("to_jax")(self)
+
+    def to_torch(self) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+        """Return sizes, strides and storage offset, as ``torch.as_strided`` takes them.
+
+        Raises:
+            NoTranslationError: if the layout has no strides.
+
+        >>> from morello_layouts import index_map
+        >>> index_map("channels_last", (2, 3, 4, 5)).to_torch()
+        ((2, 3, 4, 5), (60, 1, 15, 3), 0)
+        """
+        found: tuple[tuple[int, ...], tuple[int, ...], int] = from_front("to_torch")(self)
+        return found
+
     def sliders(self, **ranges: tuple[int, int]) -> Any:
         """Return a widget for notebooks: formula and picture, and a slider for each symbolic size.
 

@@ -6,7 +6,6 @@ from morello_layouts.core.lazy import loader
 
 if TYPE_CHECKING:
     from morello_layouts.interfaces.api.arrays import pack as pack, unpack as unpack
-    from morello_layouts.interfaces.api.blocks import blocks as blocks
     from morello_layouts.interfaces.api.conversions import (
         convert as convert,
         convert_all as convert_all,
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     )
     from morello_layouts.interfaces.api.indexing import indexing_map as indexing_map
     from morello_layouts.interfaces.api.layouts import index_map as index_map, relayout as relayout
-    from morello_layouts.interfaces.api.objects import to_jax as to_jax, to_torch as to_torch
     from morello_layouts.interfaces.api.pictures import draw as draw
     from morello_layouts.interfaces.api.proofs import (
         agree as agree,
@@ -47,14 +45,12 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "arrays": "pack unpack",
-    "blocks": "blocks",
     "conversions": "convert convert_all",
     "formulas": "from_sympy simplify",
     "gpu": "bank_conflicts best_swizzle cache_lines coalescing fragments register_relayout"
     " vector_width",
     "indexing": "indexing_map",
     "layouts": "index_map relayout",
-    "objects": "to_jax to_torch",
     "pictures": "draw",
     "proofs": "agree alignment are_equivalent certificate is_bijective is_bitcast is_injective"
     " is_surjective verify",

@@ -227,7 +227,7 @@ def _of_layout_or_expression(
     of: LayoutLike | sympy.Expr, bounds: Bounds | None, shape: Shape | None
 ) -> Formulas:
     if isinstance(of, str) and bounds is None:
-        return _of_index_map(index_map(_parsed(of), shape))
+        return _of_index_map(index_map(_parsed(of, shape), shape))
     is_expression = hasattr(of, "free_symbols") and shape is None
     found = None if isinstance(of, str) or is_expression else recognized(of)
     if found is not None:
@@ -241,9 +241,13 @@ def _of_layout_or_expression(
     return _of_expression(of, bounds or {})
 
 
-def _parsed(text: str) -> Arrays:
+def _parsed(text: str, shape: Shape | None) -> Arrays:
     try:
-        return notations.parse(text)
+        found = notations.parse(text)
+        if shape is None and type(found).__name__ == "OffsetFormula":
+            what, why = "expected a layout, got a formula", "a formula does not say its sizes"
+            raise ParseError(what, why, "give the shape of its array", text=text, position=0)
+        return found
     except ParseError as error:
         fix = f"{error.fix}; for an expression give its bounds, such as {{}} for none"
         raise ParseError(

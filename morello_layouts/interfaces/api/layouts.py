@@ -286,6 +286,8 @@ def _subject(
         return Subject(value, None, known, stated)
     if isinstance(value, CalledFunction | FormulaLayout):
         value = _decidable(value, given.sizes, known)
+    if isinstance(value, Layout) and value.sizes is not None:
+        value = value.bound(given.sizes) or value
     return Subject(value, given.sizes, known, stated, given.symbols)
 
 

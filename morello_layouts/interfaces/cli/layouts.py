@@ -61,6 +61,20 @@ def fragment_list(found: tuple[str, ...], _file: str | None) -> Answer:
     return Answer({"fragments": found}, "\n".join(found), holds=bool(found))
 
 
+def notation_list(name: str | None = None) -> Answer:
+    """List the notations that texts are read in, each with an example.
+
+    Args:
+        name: the beginning of a notation's name.
+    """
+    from morello_layouts.notations.registry import NOTATIONS
+
+    found = [one for one in NOTATIONS if one.name.startswith(name or "")]
+    facts = [{"name": one.name, "title": one.title, "example": one.example} for one in found]
+    lines = [f"{one.name:10} {one.title}\n{'':10} {one.example}" for one in found]
+    return Answer({"notations": facts}, "\n".join(lines), holds=bool(found))
+
+
 Question: TypeAlias = Literal["bijective", "injective", "surjective", "verify"]
 
 _QUESTIONS: Final = {

@@ -98,6 +98,11 @@ GROUPS: Final = {
             " with --tensor": "tensor=programs.records.files:Tensor, record, block, value, bits",
             " with --formats": "formats"},
             notes=("Exit status: 1 if fields overlap, leave the block, or are read elsewhere.",)),
+        Row("notations", "List the notations that texts are read in.", "", (
+            "cute",
+            "--json",
+        ), "layouts:notation_list", ("holds",), json={"": "notations"},
+            notes=("Exit status: 1 if none has the name.",)),
         Row("default", "Name the layout that the TPU compiler chooses.",
             "tpu.default_layout, tpu.suggest", (
             '"bf16[8,1,1280,1000]" --tpu v5e',

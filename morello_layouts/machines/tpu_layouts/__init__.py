@@ -1,5 +1,6 @@
 """Layouts on TPUs: the compiler's defaults, their padding, and layouts with less of it."""
 
+from morello_layouts.machines.tpu_layouts.blocks import Blocks, blocks
 from morello_layouts.machines.tpu_layouts.layouts import (
     GENERATIONS,
     LANES,
@@ -25,11 +26,13 @@ __all__ = [
     "LANES",
     "SUBLANES",
     "TYPES",
+    "Blocks",
     "Format",
     "Padding",
     "Suggestion",
     "Waste",
     "WasteFormula",
+    "blocks",
     "buffer_waste",
     "default_layout",
     "format_layout",

@@ -5,6 +5,7 @@ Source: CUTLASS's documentation, "CuTe Layouts"; ``include/cute/layout.hpp`` and
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from itertools import islice, starmap, zip_longest
@@ -178,6 +179,18 @@ class CuteLayout(Layout):
     def sizes(self) -> tuple[int, ...]:
         return tuple(_number(integers.product(n)) for n in integers.wrap(self.shape))
 
+    def bound(self, shape: Sequence[Int], /) -> CuteLayout | None:
+        modes = integers.wrap(self.shape)
+        pairs = [*zip(modes, self.sizes, shape, strict=False)]
+        is_open = any(_is_open(mode) for mode in modes)
+        fits = len(shape) == len(modes) and all(
+            _is_open(mode) or given == own for mode, own, given in pairs
+        )
+        if not is_open or not fits:
+            return None
+        sizes = tuple(given if _is_open(mode) else mode for mode, _, given in pairs)
+        return CuteLayout(sizes if isinstance(self.shape, tuple) else sizes[0], self.stride)
+
     @property
     def is_symbolic(self) -> bool:
         """Whether a size or a stride is a name."""
@@ -271,6 +284,11 @@ class CuteLayout(Layout):
 
     def __str__(self) -> str:
         return f"{integers.text(self.shape)}:{integers.text(self.stride)}"
+
+
+def _is_open(mode: Nested) -> bool:
+    """Return whether a mode is a size that CuTe prints as ``?``."""
+    return isinstance(mode, SizeExpr) and re.fullmatch("N[0-9]+", str(mode)) is not None
 
 
 def _is_size(given: Int, own: Int) -> bool:

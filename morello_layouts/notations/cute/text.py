@@ -23,7 +23,7 @@ from morello_layouts.notations.cute.integers import MODE, ScaledBasis, Static
 from morello_layouts.notations.cute.layout import CuteLayout
 from morello_layouts.notations.cute.swizzle import ComposedLayout, Swizzle
 from morello_layouts.notations.grammar import Source, Syntax, Terminal, integer
-from morello_layouts.notations.text import ABSENT, Note, Rule, Sign, choice, field, made, many, word
+from morello_layouts.notations.text import ABSENT, Note, Rule, Sign, field, made, many, word
 
 _SYNTAX: Final = Syntax(
     form="a CuTe layout is sizes:strides, nested alike, as in ((4,2),8):((1,16),4)",
@@ -40,6 +40,15 @@ _SWIZZLED: Final = replace(
 _SWIZZLE: Final = Terminal("a swizzle", r"Swizzle|Sw|S(?=\s*<)")
 _INTEGER: Final = Terminal("an integer", "-?[0-9]+")
 _NAME: Final = Terminal("a name", "[A-Za-z][A-Za-z0-9_]*")
+
+_OPEN: Final = Terminal("'?'", r"\?(?:\{[^{}]*\})?")
+# What CuTe prints before the layout of a tensor, or of none; it says nothing of the offsets.
+_BEFORE_LAYOUT: Final = re.compile(
+    r"\s*(?:Layout\s*:|(?:tensor<\s*)?(?:raw_ptr|[gsr]?(?:mem_)?ptr|tmem_ptr)[^\s:]*?[(<\[]"
+    r"[^()]*?[\])>]\S*?(?:\([^()]*\))?\s+o\s)"
+)
+# A swizzle before a layout as Python packages print it.
+_CALLED: Final = re.compile(r"\s*\(?Swizzle\(([0-9, ]+)\)\)?\s+o\s+\((.*)\)\s*")
 
 _NO_NAME: Final = re.compile(r"d[0-9]+|p")
 
@@ -59,7 +68,10 @@ def _nested(source: Source, note: Note | None = None, _: bool = True) -> Any:
     if source.take("("):
         return tuple(source.series(lambda: _nested(source), ")", least=1, trailing=True))
     static = source.take("_")
-    leaf = source.need(_INTEGER) if static else source.need(_INTEGER, _NAME)
+    leaf = source.need(_INTEGER) if static else source.need(_INTEGER, _NAME, _OPEN)
+    if leaf.kind is _OPEN:
+        sizes, _, strides = source.text[: leaf.start].partition(":")
+        return SizeExpr.named(f"S{strides.count('?')}" if _ else f"N{sizes.count('?')}")
     if leaf.kind is _NAME:
         if _NO_NAME.fullmatch(leaf):
             what = f"expected a name such as M, got {leaf}, which is a coordinate or an offset"
@@ -71,7 +83,20 @@ def _nested(source: Source, note: Note | None = None, _: bool = True) -> Any:
     return ScaledBasis(value, path[::-1]) if path else value
 
 
-def _offset(source: Source, *_: Any) -> Any:
+def _offset(source: Source, note: Note | None, _: bool) -> Any:
+    """Read what stands between a swizzle and its layout, with the sign behind it."""
+    if source.text.startswith("(", source.at):  # CuTe leaves out an offset of 0
+        return {"offset": Static(0)}
+    found = _number_or_pointer(source, note)
+    if found is not ABSENT:
+        source.need("o")
+    return found
+
+
+def _number_or_pointer(source: Source, note: Note | None) -> Any:
+    pointer = _POINTER.read(source, note, False)
+    if pointer is not ABSENT:
+        return pointer
     static = source.take("_")
     number = source.need(_INTEGER) if static else source.take(_INTEGER)
     if number is None:
@@ -111,8 +136,7 @@ _BEFORE: Final = made(
         ),
     ),
     "o",
-    field("middle", choice(_POINTER, Rule(_offset))),
-    "o",
+    field("middle", Rule(_offset)),
 )
 _PLAIN: Final = made(
     CuteLayout,
@@ -127,9 +151,18 @@ _LAYOUT: Final = made(
 def parse_cute(text: str) -> CuteLayout | ComposedLayout:
     """Parse a layout as CuTe prints it, with any swizzles before it.
 
-    Names stand for dynamic integers: ``(M,K):(K,1)``.
+    Names stand for dynamic integers: ``(M,K):(K,1)``. So does ``?``: sizes are then N0, N1, … and
+    strides S0, S1, …, until a shape beside the layout says the sizes.
     """
     _limit(text)
+    if (called := _CALLED.fullmatch(text)) is not None:
+        text = f"Sw<{called[1]}> o {called[2]}"
+    before = _BEFORE_LAYOUT.match(text)
+    if before is not None:
+        inner = text[before.end() :]
+        if "tensor<" in before[0]:
+            inner = re.sub(r">(\s*)\Z", r" \1", inner)
+        text = " " * before.end() + inner
     found: CuteLayout | ComposedLayout
     found = _LAYOUT.parse(text, _SWIZZLED if "<" in text else _SYNTAX, r"\s*")
     return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from math import prod
 from typing import Any
 
@@ -106,6 +106,8 @@ class MlirType(Layout):
     #: a memref's memory space, which changes no offset: an integer, a string, or an attribute that
     #: a dialect defines for it. Text with another attribute is refused.
     space: str = ""
+    #: sizes that are given beside a text with ``?``.
+    given: tuple[Int, ...] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         rank = len(self.dims)
@@ -123,7 +125,16 @@ class MlirType(Layout):
 
     @property
     def sizes(self) -> tuple[Int, ...]:
+        if self.given is not None:
+            return self.given
         return tuple(SizeExpr.named(f"N{k}") if n is None else n for k, n in enumerate(self.dims))
+
+    def bound(self, shape: Sequence[Int], /) -> MlirType | None:
+        if None not in self.dims or len(shape) != len(self.dims) or any(
+            n not in (None, given) for n, given in zip(self.dims, shape, strict=True)
+        ):
+            return None
+        return replace(self, given=tuple(shape))
 
     @property
     def element(self) -> ElementType:

@@ -195,6 +195,15 @@ class XlaShape(Layout):
     def sizes(self) -> tuple[Int | None, ...]:
         return tuple(SizeExpr.named(n) if isinstance(n, str) else n for n in self.dims)
 
+    def bound(self, shape: Sequence[Int], /) -> XlaShape | None:
+        own = self.sizes
+        if None not in own or len(own) != len(shape) or any(
+            n not in (None, given) for n, given in zip(own, shape, strict=True)
+        ):
+            return None
+        dims = tuple(n if isinstance(n, int) else str(n) for n in shape)
+        return replace(self, dims=dims, dynamic_dimensions=())
+
     @property
     def element(self) -> ElementType | None:
         return None if self.layout is None else ElementType(self.element_type, self.bits)

@@ -18,7 +18,6 @@ from morello_layouts.core.limits import BLOCK_CELLS, BLOCK_STEPS
 from morello_layouts.core.maps.subject import shape_text
 from morello_layouts.core.plain import Displayed
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
-from morello_layouts.interfaces.api.layouts import Shape, sizes_of
 from morello_layouts.notations.functions import layout_of_function
 
 _RULE: Final = "a BlockSpec has the sizes of a block, and a function from a step to the block's place"
@@ -132,13 +131,13 @@ class Blocks(Displayed):
         return "\n".join(lines)
 
 
-def blocks(spec: Any, shape: Shape, grid: Sequence[int] | int) -> Blocks:
+def blocks(spec: Any, shape: Sequence[int], grid: Sequence[int] | int) -> Blocks:
     """Return which elements each step of a grid reads through a BlockSpec of Pallas.
 
     Args:
         spec: a ``BlockSpec``, or a pair of the sizes of a block and a function from a step to the
             index of its block; a size may be None, for a dimension that the kernel does not have.
-        shape: the sizes of the array.
+        shape: the sizes of the array; numbers.
         grid: the steps along each axis, the last axis fastest.
 
     Raises:
@@ -153,7 +152,7 @@ def blocks(spec: Any, shape: Shape, grid: Sequence[int] | int) -> Blocks:
     no two blocks overlap
     padding: 896 of 4,096 elements of the blocks are not the array's, and may have any value
     """
-    sizes = _numbers(sizes_of(shape).sizes, "the shape")
+    sizes = _numbers((shape,) if isinstance(shape, int) else tuple(shape), "the shape")
     steps = _numbers((grid,) if isinstance(grid, int) else tuple(grid), "the grid")
     if prod(steps) > BLOCK_STEPS:
         raise UnsupportedError(

@@ -1,0 +1,397 @@
+"""Layouts as sources, programs and consoles spell them, outside of any notation's own text.
+
+``make_layout(make_shape(4, 8), make_stride(8, 1))`` of CuTe's sources in C++ and Python, the
+``Layout`` that JAX prints, Gluon's layouts, and what PyTorch prints about strides. A text that
+begins like one of these is read here; all others are left to the notations.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NoReturn
+
+from morello_layouts.core.expr.sizes import SizeExpr
+from morello_layouts.core.layout import Arrays, ElementType
+from morello_layouts.core.limits import EXPR_NESTING
+from morello_layouts.errors import LayoutError, ParseError
+from morello_layouts.notations.elements import nearest_type
+from morello_layouts.notations.grammar import Source, Syntax, Terminal, Token, integer
+
+_SYNTAX: Final = Syntax(
+    "a call has a name, and values in brackets", "write it as the source or the console has it"
+)
+_NAME: Final = Terminal("a name", r"[A-Za-z_][A-Za-z0-9_]*(?:(?:::|\.)[A-Za-z_][A-Za-z0-9_]*)*")
+_NUMBER: Final = Terminal("a number", r"-?(0x[0-9a-fA-F]+|[0-9]+)(?![.\w])")
+_STRING: Final = Terminal("a text in quotes", r"'[^'\n]*'|\"[^\"\n]*\"")
+_OPENING: Final = {"(": ")", "<": ">", "[": "]", "{": "}"}
+
+
+@dataclass
+class Call:
+    """A call, a type with parameters, or brackets: the values in it, and those with names."""
+
+    name: str  #: without the namespaces; empty for brackets.
+    values: list[Any] = field(default_factory=list)
+    keys: dict[str, Any] = field(default_factory=dict)
+    start: int = 0  #: where it begins in the text.
+
+    def get(self, name: str, place: int | None = None, default: Any = None) -> Any:
+        """Return a value by its name, or by its place."""
+        at_place = place is not None and place < len(self.values)
+        return self.keys.get(name, self.values[place] if at_place else default)  # type: ignore[index]
+
+
+def _value(source: Source, depth: int = 0) -> Any:
+    token = source.need(_NUMBER, _STRING, _NAME, "(", "[", "{")
+    if token.kind is _NUMBER:
+        return integer(token, source.text)
+    if token.kind is _STRING:
+        return str(token)[1:-1]
+    if depth > EXPR_NESTING:
+        raise _error(f"brackets nest deeper than {EXPR_NESTING}", source.text, token.start)
+    found = Call("", start=token.start)
+    if token in _OPENING:
+        _fill(source, found, _OPENING[token], depth)
+        return found
+    found.name = re.split(r"::|\.", token)[-1]
+    while opening := source.take(*_OPENING):
+        _fill(source, found, _OPENING[opening], depth)
+    return found
+
+
+def _fill(source: Source, call: Call, close: str, depth: int) -> None:
+    def item() -> None:
+        value = _value(source, depth + 1)
+        is_name = isinstance(value, str) or (isinstance(value, Call) and not value.values)
+        if is_name and source.take("=" if isinstance(value, Call) else ":"):
+            name = value.name if isinstance(value, Call) else value
+            call.keys[name] = _value(source, depth + 1)
+        else:
+            call.values.append(value)
+
+    source.series(item, close, trailing=True)
+
+
+def _error(what: str, text: str, at: int, why: str = _SYNTAX.form, fix: str = "") -> ParseError:
+    found = ParseError(what, why, fix or _SYNTAX.example, text=text, position=at)
+    found.reached = len(text)
+    return found
+
+
+class _Refusal(LayoutError):
+    """What a call says that cannot be read, at the call."""
+
+
+def _refuse(what: str, why: str, fix: str) -> NoReturn:
+    raise _Refusal(what, why, fix)
+
+
+# ---- CuTe
+
+_TUPLES: Final = ("", "Shape", "Stride", "Coord", "Step", "Tile", "tuple", "make_shape",
+                  "make_stride", "make_tuple", "make_coord")  # fmt: skip
+_RIGHT: Final = ("LayoutRight", "GenRowMajor")
+_LEFT: Final = ("LayoutLeft", "GenColMajor")
+
+
+def _cute_numbers(value: Any) -> Any:
+    """Return sizes or strides as nested tuples: ``_4``, ``Int<4>`` and ``C<4>`` are static."""
+    from morello_layouts.notations.cute.integers import Static
+
+    if isinstance(value, int):
+        return value
+    if isinstance(value, Call):
+        if value.name in _TUPLES:
+            return tuple(map(_cute_numbers, value.values))
+        if value.name in ("Int", "C", "constant", "integral_constant"):
+            number = value.values[-1:] or [None]
+            if isinstance(number[0], int):
+                return Static(number[0])
+        if re.fullmatch(r"_[0-9]{1,18}", value.name) and not value.values:
+            return Static(int(value.name[1:]))
+        if not value.values and not value.keys and re.fullmatch(r"[A-Z]\w*", value.name):
+            return SizeExpr.named(value.name)
+    name = getattr(value, "name", value)
+    _refuse(
+        f"expected sizes or strides, got {name}",
+        "they are integers such as 4, _4 and Int<4>{}, names in capitals, and tuples of these",
+        "write the number that it is",
+    )
+
+
+def _cute(call: Call) -> Any:
+    from morello_layouts.notations.cute import ComposedLayout, CuteLayout, Swizzle
+    from morello_layouts.notations.cute.integers import compact, flatten
+
+    if call.name in ("ComposedLayout", "composition"):
+        first, *middle, last = call.values or [None]
+        if not isinstance(first, Call) or first.name not in ("Swizzle", "Sw", "S"):
+            _refuse(
+                f"{call.name}: expected a swizzle first",
+                "a layout composed with a layout is a layout, whose strides are computed",
+                "give the layout that CuTe prints",
+            )
+        if not all(isinstance(n, int) for n in first.values) or len(first.values) != 3:
+            _refuse("Swizzle: expected three numbers", "they are B, M and S", "write Swizzle<3,3,3>")
+        offset = _cute_numbers(middle[0]) if middle else 0
+        return ComposedLayout(Swizzle(*first.values), layout=_cute(last), offset=offset)
+    is_layout = isinstance(call, Call) and call.name in ("Layout", "make_layout")
+    if not is_layout or not 1 <= len(call.values) + len(call.keys) <= 2:
+        _refuse(
+            f"expected a layout, got {getattr(call, 'name', call)}",
+            "a layout has a shape and strides",
+            "write make_layout(make_shape(4, 8), make_stride(8, 1))",
+        )
+    if not {*call.keys} <= {"shape", "stride"}:
+        _refuse(
+            f"{call.name} has no {next(iter({*call.keys} - {'shape', 'stride'}))}",
+            "CuTe's layout has a shape and a stride; JAX's has major_to_minor and tiling",
+            "write Layout(shape, stride), or Layout(major_to_minor=(1, 0))",
+        )
+    shape, stride = _cute_numbers(call.get("shape", 0)), call.get("stride", 1)
+    name = getattr(stride, "name", None)
+    if stride is None or name in _LEFT:
+        return CuteLayout(shape)
+    if name not in _RIGHT:
+        return CuteLayout(shape, _cute_numbers(stride))
+    steps = iter(flatten(compact(tuple(flatten(shape)[::-1])))[::-1])
+
+    def fill(part: Any) -> Any:
+        return tuple(map(fill, part)) if isinstance(part, tuple) else next(steps)
+
+    return CuteLayout(shape, fill(shape))
+
+
+# ---- JAX
+
+
+def _numbers(value: Any) -> Any:
+    """Return plain integers in nested tuples."""
+    if isinstance(value, Call) and value.name in ("", "Size"):
+        inner = value.values
+        if value.name == "Size" and len(inner) == 1 and isinstance(inner[0], Call):
+            inner = inner[0].values
+        return tuple(map(_numbers, inner))
+    if isinstance(value, int):
+        return value
+    if isinstance(value, Call) and not value.values and re.fullmatch(r"[A-Za-z]\w*", value.name):
+        return SizeExpr.named(value.name)
+    _refuse(
+        f"expected numbers, got {getattr(value, 'name', value)}",
+        "sizes and strides are numbers or names",
+        "write the number that it is",
+    )
+
+
+def _jax_layout(call: Call) -> Any:
+    from morello_layouts.notations.xla import XlaLayout
+
+    order, tiles = call.get("major_to_minor", 0), call.get("tiling", 1)
+    bits = call.get("sub_byte_element_size_in_bits", 2, 0)
+    if order is None or isinstance(bits, Call):
+        _refuse(
+            "Layout: expected major_to_minor",
+            "it names each dimension once, the slowest varying first",
+            "write Layout(major_to_minor=(1, 0), tiling=((8, 128), (2, 1)))",
+        )
+    is_none = isinstance(tiles, Call) and tiles.name == "None"
+    tiling = () if tiles is None or is_none else _numbers(tiles)
+    return XlaLayout(_numbers(order)[::-1], tiling, element_size_in_bits=bits)
+
+
+def _jax_format(call: Call) -> Any:
+    layout, sharding = call.get("layout", 0), call.get("sharding", 1)
+    is_one = sharding is None or sharding.name in ("SingleDeviceSharding", "None")
+    if not is_one or not isinstance(layout, Call) or layout.name == "None":
+        _refuse(
+            "Format: expected a layout, on one device",
+            "the parts of an array on several devices have sizes only with the array's",
+            "write the array: f32[8,16]{1,0}, mesh={'x': 2}, spec=P('x', None)",
+        )
+    return _jax_layout(layout)
+
+
+def _jax_aval(call: Call) -> Any:
+    from morello_layouts.notations.xla import XlaShape
+
+    shape, dtype = call.get("shape", 0), call.get("dtype", 1)
+    element = nearest_type(getattr(dtype, "name", str(dtype)))
+    if shape is None or element is None or "sharding" in call.keys:  # noqa: SIM118
+        _refuse(
+            f"{call.name}: expected a shape and a type of elements",
+            "a sharding is written behind the array",
+            "write for example f32[8,16], mesh={'x': 2}, spec=P('x', None)",
+        )
+    dims = tuple(n if isinstance(n, int) else str(n) for n in _numbers(shape))
+    return XlaShape(element, dims)
+
+
+# ---- Triton
+
+
+def _gluon(call: Call) -> Any:
+    from morello_layouts.notations.objects import GLUON, gluon_encoding
+    from morello_layouts.notations.triton import TritonLayout
+
+    names = [*GLUON[call.name][1]]
+    given = dict(zip(names, call.values, strict=False)) | call.keys
+    unknown = [name for name in given if name not in names]
+    if unknown or len(call.values) > len(names):
+        _refuse(
+            f"{call.name} has no field {(unknown or ['more'])[0]}",
+            f"its fields are {', '.join(names)}",
+            "write it as Gluon prints it",
+        )
+    fields = {name: _field(value) for name, value in given.items()}
+    shape = fields.get("shape")
+    return TritonLayout(gluon_encoding(call.name, fields), shape)
+
+
+def _field(value: Any) -> Any:
+    if isinstance(value, Call) and value.name in ("True", "False"):
+        return value.name == "True"
+    if isinstance(value, Call) and value.name:
+        return _gluon(value).encoding
+    return _numbers(value)
+
+
+# ---- PyTorch
+
+_CALLS: Final = {
+    "as_strided": (1, 2, 3),
+    "assert_size_stride": (1, 2, None),
+    "empty_strided": (0, 1, None),
+    "empty_strided_cpu": (0, 1, None),
+    "empty_strided_cuda": (0, 1, None),
+    "empty_strided_xpu": (0, 1, None),
+    "reinterpret_tensor": (1, 2, 3),
+}
+"""Where the sizes, the strides and the offset stand."""
+
+
+def _strided(call: Call) -> Any:
+    from morello_layouts.notations.strided import StridedLayout
+
+    places = _CALLS.get(call.name, (None, None, None))
+    stride = call.get("stride", places[1])
+    shape = call.get("shape", None, call.get("size", places[0]))
+    offset = call.get("storage_offset", places[2], call.get("offset", None, 0))
+    dtypes = [each for each in (*call.keys.values(), *call.values) if _element(each)]
+    element = _element(dtypes[0]) if dtypes else None
+    if stride is None:
+        _refuse(
+            "expected strides, got none",
+            "PyTorch counts them in elements, and calls them stride",
+            "write strided<[8, 1]> for strides in elements; NumPy's strides=(32, 4) count bytes",
+        )
+    sizes = None if shape is None else _numbers(shape)
+    return StridedLayout(_numbers(stride), _numbers(offset), sizes, None, element)
+
+
+def _element(value: Any) -> ElementType | None:
+    from morello_layouts.notations.elements import ELEMENT_BITS
+
+    name = nearest_type(value.name) if isinstance(value, Call) and not value.values else None
+    return None if name is None else ElementType(name, ELEMENT_BITS[name])
+
+
+_FX: Final = re.compile(r'\s*(?:Tensor\s*)?"?([a-z]+[0-9]+)\[([\w, ]*)\]\[([\w, ]*)\]([a-z]+(:\d+)?)?"?\s*')
+_FX_TYPES: Final = {"b8": "pred", "i8": "s8", "i16": "s16", "i32": "s32", "i64": "s64"}
+
+
+def _fx(match: re.Match[str]) -> Any:
+    """Read ``f32[8, 16][16, 1]cuda:0``, a type in PyTorch's graphs."""
+    element = _FX_TYPES.get(match[1], match[1])
+    shape, stride = match[2].rstrip(", "), match[3].rstrip(", ")
+    return f"as_strided({element}, ({shape}{',' * bool(shape)}), ({stride}{',' * bool(stride)}))"
+
+
+# ---- the table
+
+READERS: Final[dict[str, Callable[[Call], Any]]] = {
+    **dict.fromkeys(("make_layout", "ComposedLayout", "composition"), _cute),
+    "DeviceLocalLayout": _jax_layout,
+    "Format": _jax_format,
+    "FixedLayout": _strided,
+    "FlexibleLayout": _strided,
+    "ShapeDtypeStruct": _jax_aval,
+    "TensorMetadata": _strided,
+    **dict.fromkeys(_CALLS, _strided),
+}
+
+_GLUON: Final = re.compile(r"(\w+\.)*\w*(Shared|Distributed|Linear|Operand|Blocked|Slice)\w*Layout\(")
+_BEFORE: Final = re.compile(
+    r"\s*(?:(?:using|auto|const|constexpr|static)\s+)*(?:[A-Za-z_]\w*\s*=(?!=)\s*)?"
+)
+_HEAD: Final = re.compile(r"((?:\w+(?:::|\.))*)([A-Za-z_]\w*)\s*([<({])")
+_STRIDES: Final = re.compile(
+    r"\s*[(]?\s*((?:shape|size|stride|strides|storage_offset|dtype|memory_format)\s*=)"
+)
+_TORCH: Final = re.compile(
+    r"\s*(?:memory_format\s*=\s*)?torch\.(contiguous_format|channels_last(?:_3d)?)\s*\Z"
+)
+_AVAL: Final = re.compile(r"\s*(?:ShapedArray\(\s*)?([a-z]+[0-9]+\w*)(\[[\w,\s]*\])(?:\{\})?\s*\)?\s*")
+_POINTER: Final = re.compile(
+    r"\s*(?:Layout\s*:\s*|tensor<\s*)?(?:(?:raw_ptr|[gsr]mem_ptr|tmem_ptr|ptr)[^o]*?\s+o\s+)?"
+    r"(?=[_(S0-9?-])"
+)
+
+
+def spelled(text: str) -> Arrays | None:
+    """Return the layout of a text that is spelled as sources and consoles do; None for others.
+
+    Raises:
+        ParseError: if the text begins so, and cannot be read.
+
+    >>> print(spelled("make_layout(make_shape(4, Int<8>{}), LayoutRight{})"))
+    (4,_8):(_8,_1)
+    >>> print(spelled("Layout(major_to_minor=(1, 0), tiling=((8, 128), (2, 1)))"))
+    {0,1:T(8,128)(2,1)}
+    """
+    found = _TORCH.fullmatch(text)
+    if found is not None:
+        from morello_layouts.notations.strided import MemoryFormat
+
+        return MemoryFormat(found[1])
+    if "ShapedArray(" in text and (found := _AVAL.fullmatch(text)):
+        text = f"ShapeDtypeStruct(({found[2][1:-1]},), {found[1]})"
+    found = _FX.fullmatch(text)
+    call = _fx(found) if found is not None else None
+    if call is None and _STRIDES.match(text):
+        given = text.strip()
+        call = f"as_strided{given}" if given[0] == "(" else f"as_strided({given})"
+    start = 0 if call is not None else _BEFORE.match(text).end()  # type: ignore[union-attr]
+    body = (text[start:] if call is None else call).rstrip().removesuffix(";")
+    head = _HEAD.match(body)
+    reader = None if head is None else _reader(head[2], head[3], body)
+    if reader is None:
+        return None
+    return _read(body, reader, text, start if call is None else 0)
+
+
+def _reader(name: str, opening: str, body: str) -> Callable[[Call], Any] | None:
+    if _GLUON.match(body):
+        from morello_layouts.notations.objects import GLUON
+
+        return _gluon if name in GLUON else None
+    if name == "Layout":
+        is_jax = "major_to_minor" in body or "tiling" in body
+        return _jax_layout if is_jax else _cute if opening != "{" else None
+    return READERS.get(name)
+
+
+def _read(body: str, reader: Callable[[Call], Any], text: str, start: int) -> Arrays:
+    shift = start if text.startswith(body, start) else 0
+    try:
+        source = Source(body, _SYNTAX)
+        call = _value(source)
+        source.end()
+        found: Arrays = reader(call)
+    except ParseError as error:
+        raise _error(error.what, text, min(error.position + shift, len(text)), error.why,
+                     error.fix) from None  # fmt: skip
+    except LayoutError as error:
+        raise _error(error.what, text, shift, error.why, error.fix) from None
+    return found
