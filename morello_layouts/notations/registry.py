@@ -160,7 +160,7 @@ NOTATIONS: Final = (
         "a type or an affine map of MLIR",
         re.compile(r"\s*(#|(affine_map|memref|tensor|vector)\b)"),
         "mlir.text:parse_mlir",
-        "mlir:MlirType MlirMap",
+        "mlir:MlirType MlirMap TpuTiled IreeEncoding",
         "mlir.text:describe",
         "memref<4x8xf32, affine_map<(d0, d1) -> (d1, d0)>>",
     ),
@@ -263,7 +263,7 @@ NOTATIONS: Final = (
 
 _SPELLED: Final = re.compile(
     r"[Ll]ayout\s*[(<]|torch\.|stride|omposition\(|Struct\(|Format\(|Array\(|Metadata\(|"
-    r"reinterpret_tensor|\]\["
+    r"reinterpret_tensor|\]\[|%[\w#:.-]+\s*[,=]|^\s*tt[a-z]*\."
 )
 """What a text has that is spelled as in a source or on a console."""
 _SPACED: Final = re.compile(r"\s*[A-Za-z]( +[A-Za-z])+\s*")  # such as N H W C

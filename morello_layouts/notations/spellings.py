@@ -350,6 +350,12 @@ def spelled(text: str) -> Arrays | None:
     >>> print(spelled("Layout(major_to_minor=(1, 0), tiling=((8, 128), (2, 1)))"))
     {0,1:T(8,128)(2,1)}
     """
+    if "%" in text or "\n" in text:
+        from morello_layouts.notations.mlir.operations import operands_of
+
+        arrays = operands_of(text)
+        if arrays is not None:
+            return arrays
     found = _TORCH.fullmatch(text)
     if found is not None:
         from morello_layouts.notations.strided import MemoryFormat

@@ -101,8 +101,8 @@ class MlirType(Layout):
     #: sizes in elements; None for ``?``, which is a symbolic size: N0, N1, … by dimension.
     dims: tuple[int | None, ...]
     element_type: str = checked(type_name)  #: MLIR's name of it, such as ``bf16``.
-    #: a memref's layout; each ``?`` in it is a symbolic size.
-    layout: MlirMap | StridedLayout | None = None
+    #: a memref's layout, a tensor's encoding; each ``?`` in it is a symbolic size.
+    layout: Layout | None = None
     #: a memref's memory space, which changes no offset: an integer, a string, or an attribute that
     #: a dialect defines for it. Text with another attribute is refused.
     space: str = ""
@@ -113,8 +113,8 @@ class MlirType(Layout):
         rank = len(self.dims)
         if isinstance(self.layout, MlirMap):
             rank = self.layout.rank
-        elif self.layout is not None:
-            rank = len(self.layout.strides)
+        elif (strides := getattr(self.layout, "strides", None)) is not None:
+            rank = len(strides)
         if rank != len(self.dims):
             raise LayoutError(
                 f"the layout: expected {len(self.dims)} dimensions, got {rank}",
@@ -140,7 +140,7 @@ class MlirType(Layout):
     def element(self) -> ElementType:
         return ElementType(self.element_type, bits_of(self.element_type))
 
-    def at(self, shape: Sequence[Int]) -> MlirMap | StridedLayout:
+    def at(self, shape: Sequence[Int]) -> Layout:
         """Return how the elements lie at a shape; row-major if the type does not say."""
         require_rank(shape, len(self.dims), str(self))
         return self.layout or StridedLayout(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from morello_layouts.core.description import (
     Description,
@@ -21,10 +21,13 @@ from morello_layouts.core.description import (
 from morello_layouts.core.expr import Interval, Var
 from morello_layouts.core.expr.conversions import promote_to_sizes
 from morello_layouts.core.expr.sizes import Int, SizeExpr
-from morello_layouts.core.layout import checked_recipe
+from morello_layouts.core.layout import Layout, checked_recipe
 from morello_layouts.core.limits import MAP_TEXT
 from morello_layouts.errors import LayoutError, ParseError
-from morello_layouts.notations.coordinates import describe as describe_coordinates
+from morello_layouts.notations.coordinates import (
+    CoordinateLayout,
+    describe as describe_coordinates,
+)
 from morello_layouts.notations.expression_reader import MLIR, ExpressionReader
 from morello_layouts.notations.grammar import (
     INT,
@@ -34,6 +37,12 @@ from morello_layouts.notations.grammar import (
     Terminal,
     Token,
     integer,
+)
+from morello_layouts.notations.mlir.attributes import (
+    NAME,
+    IreeEncoding,
+    TpuTiled,
+    dialect_attribute,
 )
 from morello_layouts.notations.mlir.layout import MlirMap, MlirPack, MlirType
 from morello_layouts.notations.mlir.types import SPACES
@@ -85,15 +94,29 @@ _PACK_SYNTAX: Final = Syntax(
 def parse_mlir(text: str) -> MlirType | MlirMap:
     """Parse a memref, tensor or vector type, or an affine map, after definitions of aliases."""
     source = Defining(text, _SYNTAX)
-    found: MlirType | MlirMap | None = source.definitions(_ALIAS, lambda: _map(source))
-    start = source.take("affine_map", _KIND)
-    if start is not None:
+    found: Any = source.definitions(_ALIAS, lambda: _definition(source))
+    start = source.take("affine_map", _KIND, *(() if source.aliases else (NAME,)))
+    if start is not None and start.kind is NAME:
+        found = dialect_attribute(source, str(start)) or _refuse(source, start)
+    elif start is not None:
         source.move(start.start)
         found = _map(source) if start == "affine_map" else _TYPED.read(source, None, True)
     source.end()
     if found is None or (start is None and len(source.aliases) > 1):
         raise source.no_type("maps", "memref<4x8xf32, #map>")
     return found
+
+
+def _definition(source: Defining) -> Any:
+    """Read what an alias stands for: an affine map, or a layout of a dialect."""
+    name = source.take(NAME)
+    if name is None:
+        return _map(source)
+    return dialect_attribute(source, str(name)) or _refuse(source, name)
+
+
+def _refuse(source: Defining, name: Token) -> NoReturn:
+    raise _unknown(source, name, "memref")
 
 
 # ---- affine maps
@@ -161,8 +184,18 @@ def _type(source: Defining, note: Note | None, _: bool) -> dict[str, Any]:
     while source.take(","):
         start = source.need("strided", "affine_map", _ALIAS, INT, _SPACE, _UNKNOWN)
         if start.kind is _UNKNOWN:
-            raise _unknown(source, start, kind)
+            own = None if "layout" in fields else dialect_attribute(source, str(start))
+            fits = kind == ("memref" if isinstance(own, TpuTiled) else "tensor")
+            if own is None or not fits:
+                raise _unknown(source, start, kind)
+            fields["layout"] = own
+            continue
         is_space = start.kind in (INT, _SPACE)
+        if kind == "tensor" and start.kind is _ALIAS and "layout" not in fields:
+            own = source.aliases.get(str(start))
+            if isinstance(own, Layout) and not isinstance(own, MlirMap):
+                fields["layout"] = own
+                continue
         if kind != "memref" or "space" in fields or ("layout" in fields and not is_space):
             raise _unexpected(source, start, kind, is_space)
         if is_space:
@@ -352,20 +385,24 @@ _PACK: Final = collected(_packed, _operation)
 def describe(
     layout: MlirType | MlirMap | MlirPack, shape: Sequence[int] | None = None
 ) -> Description:
-    if isinstance(layout, MlirMap):
+    if isinstance(layout, CoordinateLayout) and not isinstance(layout, MlirPack):
         return describe_coordinates(layout, shape)
-    if isinstance(layout, MlirPack):
+    if isinstance(layout, TpuTiled):
+        kind, rank = "Mosaic's tiles", len(layout.strides)
+    elif isinstance(layout, MlirPack):
         kind = "MLIR pack"
         rank = len(layout.outer_dims_perm) or max(layout.inner_dims_pos, default=0) + 1
     else:
         kind, rank = "MLIR array", len(layout.dims)
-    given = layout.sizes if shape is None else shape
+    given: Any = layout.sizes if shape is None else shape
     sizes = (None,) * rank if given is None else given
     dims = dimensions([n if isinstance(n, int) or n is None else str(n) for n in sizes])
     recipe = checked_recipe(layout, sizes_in(dims))
     axes = memory_axes(recipe, dims)
     parts = (
-        _pack_in_words(layout, dims)
+        _tiles_in_words(layout, [dim.name for dim in dims])
+        if isinstance(layout, TpuTiled)
+        else _pack_in_words(layout, dims)
         if isinstance(layout, MlirPack)
         else _type_in_words(layout, dims, recipe.shape)
     )
@@ -385,6 +422,11 @@ def _type_in_words(
         yield Part("affine_map", f"where an element lies in a row-major box of {times(box)}")
         for text, n in zip(layout.layout.texts(), box, strict=True):
             yield Part(text, f"a coordinate in the box, 0 to {n - 1}")
+    elif isinstance(layout.layout, TpuTiled):
+        yield from _tiles_in_words(layout.layout, names)
+    elif isinstance(layout.layout, IreeEncoding):
+        box = times(layout.layout.box(shape))
+        yield Part("encoding_info", f"a pack, and the order in each tile: a box of {box}")
     elif layout.layout is not None:
         steps = zip(layout.layout.strides, names, strict=True)
         words = listed([f"{n} along {name}" for n, name in steps])
@@ -393,6 +435,15 @@ def _type_in_words(
         yield Part("row-major", f"{names[-1] if names else 'it'} varies fastest", True)
     if layout.space:
         yield Part(layout.space, "memory space")
+
+
+def _tiles_in_words(layout: TpuTiled, names: Sequence[str]) -> Iterator[Part]:
+    for tile in layout.tiles:
+        yield Part(f"({','.join(map(str, tile))})", "tiles of these sizes, each in one piece")
+    steps = zip(layout.strides, names, strict=True)
+    what = "tiles" if layout.tiles else "elements"
+    words = listed([f"{n} along {name}" for n, name in steps])
+    yield Part(f"[{','.join(map(str, layout.strides))}]", f"{what} from one to the next: {words}")
 
 
 def _pack_in_words(layout: MlirPack, dims: Sequence[Dimension]) -> Iterator[Part]:

@@ -1,0 +1,266 @@
+"""Layouts that dialects of MLIR attach to types: Mosaic's ``#tpu.tiled``, IREE's encodings.
+
+Sources: ``TiledLayoutAttr`` of JAX's Mosaic dialect (its affine map), and IREE's
+``MaterializeEncodingInfo`` and ``TileSwizzle``: a pack, then each tile reshaped and transposed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, Final
+
+from morello_layouts.core.checks import as_int, as_permutation, require_rank
+from morello_layouts.core.expr import AffineExpr, coordinate_variables
+from morello_layouts.core.expr.sizes import Int, ceil_quotient
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.layout import Layout
+from morello_layouts.core.recipe import Recipe, recipe_of_formula
+from morello_layouts.errors import LayoutError, ParseError
+from morello_layouts.notations.coordinates import CoordinateLayout
+from morello_layouts.notations.grammar import INT, Defining, Terminal, integer
+from morello_layouts.notations.mlir.layout import MlirPack
+
+NAME: Final = Terminal("an attribute of a dialect", r"#[A-Za-z_][\w$]*\.[\w$.]+")
+_KEY: Final = Terminal("a name", r"[A-Za-z_][\w$.]*")
+_STRING: Final = Terminal("a text in quotes", r'"[^"\n]*"')
+_NEGATIVE: Final = Terminal("a negative number", r"-[0-9]+")
+
+
+@frozen
+class TpuTiled(Layout):
+    """Mosaic's tiles of a memref: ``#tpu.tiled<(8,128)(2,1),[16,1]>``.
+
+    >>> print(TpuTiled(((8, 128),), (2, 1)).recipe((16, 256)))
+    [16,256] → split [2,8,2,128] → transpose [2,2,8,128]
+    """
+
+    tiles: tuple[tuple[int, ...], ...]  #: sizes; the first tile cuts the array, others cut it.
+    strides: tuple[int, ...]  #: for each dimension the tiles (without any, elements) to the next.
+
+    def __post_init__(self) -> None:
+        sizes = list(self.tiles[0]) if self.tiles else []
+        for tile in self.tiles[1:]:
+            cut = sizes[len(sizes) - len(tile) :]
+            if len(tile) > len(sizes) or any(n % t for n, t in zip(cut, tile, strict=True)):
+                raise LayoutError(
+                    f"{self}: tile {tile} does not divide the one before it",
+                    "tiles inside of a tile add no padding",
+                    "write the attribute as Mosaic prints it",
+                )
+            counts = [n // t for n, t in zip(cut, tile, strict=True)]
+            sizes = [*sizes[: len(sizes) - len(tile)], *counts, *tile]
+        if not self.strides or len(self.strides) < len(self.tiles[0] if self.tiles else ()):
+            raise LayoutError(
+                f"{self}: expected a stride for each dimension, got {len(self.strides)}",
+                "a tile acts on the last dimensions",
+                "write for example #tpu.tiled<(8,128),[16,1]>",
+            )
+        for n in (*self.strides, *(n for tile in self.tiles for n in tile)):
+            as_int(n, f"a number of {self}", 0)
+        as_int(min((n for tile in self.tiles for n in tile), default=1), "a tile size", 1)
+
+    @property
+    def _tile_size(self) -> int:
+        return prod(self.tiles[0]) if self.tiles else 1
+
+    def recipe(self, shape: Sequence[Int], /) -> Recipe:
+        form = self.reference(coordinate_variables(shape), shape)
+        first = self.tiles[0] if self.tiles else ()
+        sizes = (*(1,) * (len(shape) - len(first)), *first)
+        steps = zip(shape, sizes, self.strides, strict=True)
+        last = sum(((ceil_quotient(n, t) - 1) * s for n, t, s in steps), start=0)
+        return recipe_of_formula(tuple(shape), form, (last + 1) * self._tile_size)
+
+    def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
+        """Return the offset: digits of the coordinates by each tile, times strides."""
+        require_rank(shape, len(self.strides), str(self))
+        parts, inside = list(coordinates), list[int]()
+        for tile in self.tiles:
+            cut = len(parts) - len(tile)
+            own = [*zip(parts[cut:], tile, strict=True)]
+            parts = [*parts[:cut], *(x // n for x, n in own), *(x % n for x, n in own)]
+        sizes = list(self.tiles[0]) if self.tiles else []
+        for tile in self.tiles[1:]:
+            cut = len(sizes) - len(tile)
+            sizes = [*sizes[:cut], *(n // t for n, t in zip(sizes[cut:], tile, strict=True)), *tile]
+        step = 1
+        for n in reversed(sizes):
+            inside.append(step)
+            step *= n
+        steps = [*(s * self._tile_size for s in self.strides), *reversed(inside)]
+        total = AffineExpr((), 0)
+        for x, s in zip(parts, steps, strict=True):
+            total = total + x * s
+        return total
+
+    def by_document(
+        self, coordinate: Sequence[int], shape: Sequence[int], /
+    ) -> tuple[int, int] | None:
+        if not self.tiles:
+            return None
+        first, rank = self.tiles[0], len(shape)
+        at, sizes, offset, end = list(coordinate), list(first), 0, 0
+        for k, (x, n, stride) in enumerate(zip(coordinate, shape, self.strides, strict=True)):
+            unit = first[k - rank + len(first)] if k >= rank - len(first) else 1
+            offset += x // unit * stride
+            end += ((n + unit - 1) // unit - 1) * stride
+            at[k] = x % unit
+        inner = at[rank - len(first) :]
+        for tile in self.tiles[1:]:
+            cut = len(inner) - len(tile)
+            inner = [*inner[:cut], *(x // t for x, t in zip(inner[cut:], tile, strict=True)),
+                     *(x % t for x, t in zip(inner[cut:], tile, strict=True))]  # fmt: skip
+            sizes = [*sizes[:cut], *(n // t for n, t in zip(sizes[cut:], tile, strict=True)), *tile]
+        place = 0
+        for x, n in zip(inner, sizes, strict=True):
+            place = place * n + x
+        size = prod(first)
+        return offset * size + place, (end + 1) * size if 0 not in shape else 0
+
+    def __str__(self) -> str:
+        tiles = "".join(f"({','.join(map(str, tile))})" for tile in self.tiles)
+        return f"#tpu.tiled<{tiles},[{','.join(map(str, self.strides))}]>"
+
+
+@frozen
+class IreeEncoding(CoordinateLayout):
+    """IREE's layout of a tensor in memory: a pack, and the order inside of each tile.
+
+    >>> pack = MlirPack((0, 1), (4, 8), (0, 1))
+    >>> IreeEncoding(pack, ((2, 2), (8,)), (0, 2, 1)).box((8, 16))
+    (2, 2, 2, 8, 2)
+    """
+
+    pack: MlirPack  #: the tiles.
+    #: the sizes that each tile dimension is reshaped to; empty if the tiles are row-major.
+    expand_shape: tuple[tuple[int, ...], ...] = ()
+    permutation: tuple[int, ...] = ()  #: the order of all these sizes, the slowest varying first.
+    text: str = ""  #: the attribute as it was written.
+
+    kind = "IREE encoding"
+
+    def __post_init__(self) -> None:
+        tiles = self.pack.inner_tiles
+        if self.expand_shape and tuple(map(prod, self.expand_shape)) != tiles:
+            raise LayoutError(
+                f"expandShape: expected sizes of {tiles}, got {self.expand_shape}",
+                "each size of a tile is reshaped",
+                "write the encoding as IREE prints it",
+            )
+        as_permutation(self.permutation, "permutation", sum(map(len, self.expand_shape)))
+
+    def _ordered(self, tile: list[Any]) -> list[Any]:
+        return [tile[k] for k in self.permutation] if self.permutation else tile
+
+    def box(self, shape: Sequence[Int]) -> tuple[Int, ...]:
+        packed, inner = self.pack.packed_shape(shape), len(self.pack.inner_tiles)
+        sizes = [n for each in self.expand_shape for n in each] or [*self.pack.inner_tiles]
+        return (*packed[: len(packed) - inner], *self._ordered([*sizes]))
+
+    def results(
+        self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /
+    ) -> tuple[AffineExpr, ...]:
+        found, inner = self.pack.results(coordinates, shape), len(self.pack.inner_tiles)
+        cut, tile = len(found) - inner, list[AffineExpr]()
+        sizes = self.expand_shape or tuple((n,) for n in self.pack.inner_tiles)
+        for x, own in zip(found[cut:], sizes, strict=True):
+            for k in range(len(own)):
+                part = x // prod(own[k + 1 :])
+                tile.append(part % own[k] if k else part)
+        return (*found[:cut], *self._ordered(tile))
+
+    def __str__(self) -> str:
+        return self.text or str(self.pack)
+
+
+# ---- the text
+
+
+def attribute(source: Defining) -> Any:
+    """Read the value of an attribute: a number, a text, a list, a dictionary, or ``#name<…>``."""
+    token = source.need(INT, _NEGATIVE, _STRING, NAME, _KEY, "[", "{")
+    if token.kind in (INT, _NEGATIVE):
+        value: Any = integer(token, source.text)
+        if source.take(":"):
+            source.need(_KEY)
+        return value
+    if token == "[":
+        return source.series(lambda: attribute(source), "]")
+    if token == "{":
+        return dict(source.series(lambda: _pair(source), "}"))
+    if token.kind is NAME:
+        return dialect_attribute(source, str(token))
+    return str(token).strip('"')
+
+
+def _pair(source: Defining) -> tuple[str, Any]:
+    name = str(source.need(_KEY))
+    source.need("=")
+    return name, attribute(source)
+
+
+def dialect_attribute(source: Defining, name: str) -> Any:
+    """Read what follows the name of an attribute that is a layout; None for other attributes."""
+    start = source.at - len(name)
+    if name == "#tpu.tiled":
+        source.need("<")
+        tiles = list[tuple[int, ...]]()
+        while source.take("("):
+            tiles.append(tuple(_integers(source, ")")))
+        if tiles or source.text.startswith(",", source.at):
+            source.need(",")
+        source.need("[")
+        strides = tuple(_integers(source, "]"))
+        source.need(">")
+        return _made(source, start, lambda: TpuTiled(tuple(tiles), strides))
+    if name == "#iree_encoding.layout":
+        source.need("<")
+        source.need("[")
+        found = source.series(lambda: attribute(source), "]", least=1)
+        source.need(">")
+        if len(found) > 1 or not isinstance(found[0], IreeEncoding):
+            what = "#iree_encoding.layout: expected one resolver with an encoding_info"
+            raise source.error(what, "write one with configuration = {encoding_info = …}", start)
+        return found[0]
+    if name.startswith("#iree_") and name.endswith(("_encoding_resolver", "_encoding_layout")):
+        source.need("<")
+        given = dict([_pair(source)])
+        source.need(">")
+        text = source.text[start : source.at]
+        return _made(source, start, lambda: _iree(given, text))
+    return None
+
+
+def _integers(source: Defining, close: str) -> list[int]:
+    return source.series(lambda: integer(source.need(INT), source.text), close, least=1)
+
+
+def _made(source: Defining, start: int, make: Any) -> Any:
+    try:
+        return make()
+    except ParseError:
+        raise
+    except LayoutError as error:
+        raise source.error(error.what, error.fix, start, error.why) from None
+
+
+def _iree(given: dict[str, Any], text: str) -> IreeEncoding:
+    info = given.get("configuration", {})
+    info = info.get("encoding_info") if isinstance(info, dict) else None
+    names = {"innerDimsPos", "innerTileSizes", "outerDimsPerm", "swizzle"}
+    if not isinstance(info, dict) or not {*info} <= names or len(info) < 3:
+        unknown = {*info} - names if isinstance(info, dict) else ()
+        raise LayoutError(
+            f"encoding_info: unknown {', '.join(unknown)}" if unknown else "no encoding_info",
+            "it has innerDimsPos, innerTileSizes, outerDimsPerm and swizzle",
+            "give the layout that IREE resolved, as it prints it",
+        )
+    dims, tiles, order = (tuple(info.get(n, ())) for n in sorted(names - {"swizzle"}))
+    pack = MlirPack(dims, tiles, order)
+    swizzle = info.get("swizzle", {})
+    sizes = tuple(
+        tuple(n[1] if isinstance(n, list) else n for n in each)
+        for each in swizzle.get("expandShape", ())
+    )
+    return IreeEncoding(pack, sizes, tuple(swizzle.get("permutation", ())), text)
