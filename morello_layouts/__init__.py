@@ -40,7 +40,11 @@ if TYPE_CHECKING:
         TranslationNotFoundError as TranslationNotFoundError,
         UnsupportedError as UnsupportedError,
     )
-    from morello_layouts.interfaces import exercises as exercises, explanations as explanations
+    from morello_layouts.interfaces import (
+        exercises as exercises,
+        explanations as explanations,
+        testing as testing,
+    )
     from morello_layouts.interfaces.api import (
         agree as agree,
         alignment as alignment,
@@ -145,6 +149,7 @@ _SUBMODULES: Final = {
             "programs.diagnostics",
             "interfaces.exercises",
             "interfaces.explanations",
+            "interfaces.testing",
             "core.expr",
             "machines.gpu",
             "programs.hlo",

@@ -158,6 +158,7 @@ MESSAGE_STRETCHES: Final = 4096
 EXCHANGE_SCRATCH: Final = 1 << 26
 KERNEL_THREADS: Final = 1024  #: Threads of one call.
 BLOCK_STEPS: Final = 1 << 16  #: Steps of a grid whose blocks are asked for, one by one.
+CONTRACT_FILE: Final = 1 << 20  #: Bytes of a file of contracts.
 #: Parts that the ends of blocks cut an array into, each of which counts the blocks over it.
 BLOCK_CELLS: Final = 1 << 22
 #: Built kernels that are kept in memory, and sizes that a kernel for all sizes keeps.

@@ -87,7 +87,7 @@ class Agreement(Displayed):
 
     json_keys: ClassVar[tuple[str, ...]] = (
         "holds", "verdict", "when", "counterexample", "fits", "covers", "undefined",
-        "first_undefined", "advice", "offsets", "writes", "reads", "definition",
+        "first_undefined", "unseen", "advice", "offsets", "writes", "reads", "definition",
     )  # fmt: skip
 
     @property
@@ -124,6 +124,17 @@ class Agreement(Displayed):
         found = self.definition.counterexample
         first: int | None = found.at if isinstance(found, SymbolicCounterexample) else found
         return first
+
+    @property
+    def unseen(self) -> str | None:
+        """The sizes at which a test could not have seen that offsets differ; None without any.
+
+        >>> from morello_layouts import agree
+        >>> agree("[0, 1, 2]", "[1, 0, 2]", ("H", "N", "D")).unseen
+        'H = 1, or N = 1'
+        """
+        is_seen = self.holds is not False or self.when is None or not self.when.depends
+        return None if is_seen else str(self.when)
 
     @cached_property
     def advice(self) -> tuple[str, ...]:
@@ -177,7 +188,8 @@ class Agreement(Displayed):
         return found
 
     def __str__(self) -> str:
-        shapes = [f"Shapes: {self.shapes}."] if self.shapes else []
+        shapes = [f"Tests where {self.unseen} cannot see this."] if self.unseen else []
+        shapes += [f"Shapes: {self.shapes}."] if self.shapes else []
         titles = ("Offsets", "Producer", "Consumer", "Slots that are read")
         proofs = zip(titles, self._named.values(), strict=True)
         return "\n".join(

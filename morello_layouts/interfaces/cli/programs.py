@@ -48,6 +48,20 @@ if TYPE_CHECKING:
 _LONG: Final = 4_000_000  # bytes of a dump whose reading shows a progress bar
 
 
+def contracts(paths: Sequence[str] = ()) -> Answer:
+    """Check the contracts of files, and of all such files in folders.
+
+    Args:
+        paths: files *.layouts.toml, and folders; by default the current folder.
+    """
+    from morello_layouts.interfaces.testing import check_contracts
+
+    found = check_contracts(tuple(paths) or (".",))
+    verdicts = [outcome.holds for outcome in found]
+    holds = False if False in verdicts else None if None in verdicts else True
+    return Answer({"outcomes": found}, "\n".join(map(str, found)), holds=holds)
+
+
 def check(file: File) -> Answer:
     """Check a certificate, without ISL, recipes and simplifier.
 

@@ -133,6 +133,12 @@ GROUPS: Final = {
             "mx128x4 mx128x4 --shape M,K --reads buffer",
             'mx128x4 mx128x4 --shape M,K --producer-bytes "M*4*ceil(K/4)"',
         ), verdicts=("holds", "fits", "covers"), notes=(AGREED,)),
+        Row("check-contracts", "Check the contracts of *.layouts.toml files.",
+            "testing.check_contracts", (
+            "",
+            "kernels.layouts.toml tests --json",
+        ), "programs:contracts", ("holds",), json={"": "outcomes=interfaces.testing.contracts:Outcome"},
+            notes=(PROVED,)),
         Row("check", "Check a certificate that prove, equal or bitcast wrote.", "check.check", (
             "proof.json",
         ), "programs:check", ("holds",), json={"": "holds, claim, statement, why, not_checked"},
