@@ -14,11 +14,13 @@ import pytest
 
 import morello_layouts as ml
 from morello_layouts.errors import LayoutError
-from morello_layouts.programs.records import formats
+from morello_layouts.programs.records import Record, formats
 
 RECORDED = np.load(Path(__file__).parents[1] / "data" / "records" / "gguf.npz")
 GGUF = sorted({key.partition(".")[0] for key in RECORDED})
-WITH_GAPS = {"marlin", "cutlass_nvfp4"}  # sizes that tiles do not divide
+PACKED = np.load(Path(__file__).parents[1] / "data" / "records" / "packed.npz")
+# sizes that tiles do not divide
+WITH_GAPS = {"marlin", "cutlass_nvfp4", "cutlass_mxfp4", "cutlass_mxfp8", "torchao_blocked"}
 
 
 def same_floats(one: Any, other: Any) -> bool:
@@ -35,51 +37,74 @@ def test_each_format_is_exact_for_all_sizes(name: str) -> None:
 
 
 def test_every_format_of_gguf_that_has_bits_is_there() -> None:
-    assert len(GGUF) == 15
+    assert len(GGUF) == 16
 
 
-@pytest.mark.parametrize("name", GGUF)
-def test_values_are_those_of_gguf(name: str) -> None:
-    record, blocks = ml.record(f"{name}[B]"), RECORDED[f"{name}.blocks"]
-    assert same_floats(record.decode(blocks.tobytes()), RECORDED[f"{name}.values"])
+def cases() -> dict[str, tuple[Record, bytes, Any]]:
+    """Each recorded buffer, with the record that reads it and the numbers that others read."""
+    found = {}
+    for name in GGUF:
+        blocks = RECORDED[f"{name}.blocks"]
+        found[name] = ml.record(name), blocks.tobytes(), RECORDED[f"{name}.values"]
+    for name in sorted({key.partition(".")[0] for key in PACKED}):
+        sizes = dict(row.split("=") for row in PACKED[f"{name}.sizes"])
+        record = ml.record(name).at(**{key: int(n) for key, n in sizes.items()})
+        data, wanted = PACKED[f"{name}.data"].tobytes(), PACKED[f"{name}.wanted"]
+        if name == "bnb_fp4":  # 8 is -0 in bitsandbytes' kernel of CUDA, and 0 in that of the CPU
+            wanted[record.unpack(data)["qs"][0] == 8] = -0.0
+        found[name] = record, data, wanted
+    return found
 
 
-@pytest.mark.parametrize("name", GGUF)
-def test_packing_what_was_unpacked_gives_the_bytes_again(name: str) -> None:
-    record, blocks = ml.record(name), RECORDED[f"{name}.blocks"]
-    assert (record.pack(record.unpack(blocks)) == blocks.reshape(-1)).all()
+CASES = cases()
+VALUED = [name for name, (record, _, _) in CASES.items() if record.value]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_buffers_hold_what_other_libraries_put_there(name: str) -> None:
+    record, data, wanted = CASES[name]
+    if record.value:
+        assert same_floats(record.decode(data), wanted)
+    else:
+        (numbers,) = record.unpack(data).values()
+        assert (numbers[0] == wanted).all()
+    if record.check().covers:
+        assert record.pack(record.unpack(data)).tobytes() == data
+
+
+def compiled(text: str, target: str, folder: Path) -> ctypes.CDLL:
+    """The library of C, or of CUDA for the host."""
+    head = "#define __host__\n#define __device__\n" if target == "cuda" else ""
+    head += '#ifdef __cplusplus\nextern "C" {\n#endif\n' * 0
+    source, made = folder / f"code.{'c' if target == 'c' else 'cpp'}", folder / "code.so"
+    source.write_text(head + text)
+    flags = ["-O2", "-ffp-contract=off", "-Wall", "-Werror", "-shared", "-fPIC"]
+    compiler = {"c": "cc", "cuda": "c++"}[target]
+    subprocess.run([compiler, *flags, "-o", made, source, "-lm"], check=True)
+    return ctypes.CDLL(str(made))
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler was found")
-@pytest.mark.parametrize("name", GGUF)
+@pytest.mark.parametrize("name", VALUED)
 @pytest.mark.parametrize("target", ["c", "cuda"])
 def test_compiled_code_computes_the_values(name: str, target: str, tmp_path: Path) -> None:
-    blocks, values = RECORDED[f"{name}.blocks"], RECORDED[f"{name}.values"]
-    text, suffix = ml.record(name).code(target), {"c": "c", "cuda": "cpp"}[target]
-    head, sign = "", f"{name}_values"
-    if target == "cuda":  # on the host
-        head = "#define __host__\n#define __device__\n"
-        text = text.replace(f"void {sign}(", f'extern "C" void {sign}(').replace(
-            '__host__ __device__ extern "C"', 'extern "C" __host__ __device__'
-        )
-    source, made = tmp_path / f"decode.{suffix}", tmp_path / "decode.so"
-    source.write_text(head + text)
-    compiler = {"c": "cc", "cuda": "c++"}[target]
-    flags = ["-O2", "-ffp-contract=off", "-Wall", "-Werror", "-shared", "-fPIC"]
-    subprocess.run([compiler, *flags, "-o", made, source, "-lm"], check=True)
-    out = np.empty(values.size, np.float32)
-    address = ctypes.c_void_p
-    getattr(ctypes.CDLL(str(made)), sign)(
-        blocks.ctypes.data_as(address), out.ctypes.data_as(address), ctypes.c_int64(len(blocks))
+    record, data, values = CASES[name]
+    text = record.code(target)
+    if target == "cuda":
+        text = text.replace("__host__ __device__ void", 'extern "C" __host__ __device__ void')
+    out, address = np.empty(values.size, np.float32), ctypes.c_void_p
+    count = len(data) // int(record.bits // 8)
+    getattr(compiled(text, target, tmp_path), f"{name}_values")(
+        data, out.ctypes.data_as(address), ctypes.c_int64(count)
     )
     assert same_floats(out, values)
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("rustc") is None, reason="no Rust compiler was found")
-@pytest.mark.parametrize("name", GGUF)
+@pytest.mark.parametrize("name", VALUED)
 def test_rust_computes_the_values(name: str, tmp_path: Path) -> None:
-    blocks, values = RECORDED[f"{name}.blocks"], RECORDED[f"{name}.values"]
+    record, data, values = CASES[name]
     main = f"""
 use std::io::{{Read, Write}};
 fn main() {{
@@ -92,20 +117,20 @@ fn main() {{
 }}
 """
     source, made = tmp_path / "decode.rs", tmp_path / "decode"
-    source.write_text(ml.record(name).code("rust") + main)
+    source.write_text(record.code("rust") + main)
     subprocess.run(["rustc", "-O", "-Awarnings", "-o", made, source], check=True)
-    found = subprocess.run([made], input=blocks.tobytes(), capture_output=True, check=True).stdout
+    found = subprocess.run([made], input=data, capture_output=True, check=True).stdout
     assert same_floats(np.frombuffer(found, np.float32), values)
 
 
-@pytest.mark.parametrize("name", GGUF)
+@pytest.mark.parametrize("name", VALUED)
 def test_python_computes_the_values(name: str) -> None:
-    blocks, values = RECORDED[f"{name}.blocks"], RECORDED[f"{name}.values"]
+    record, data, values = CASES[name]
     space: dict[str, Any] = {}
-    exec(ml.record(name).code("python"), space)
+    exec(record.code("python"), space)
     out = np.empty(values.size, np.float32)
     with np.errstate(all="ignore"):
-        space[f"{name}_values"](blocks.tobytes(), out)
+        space[f"{name}_values"](data, out)
     assert same_floats(out, values)
 
 
@@ -158,10 +183,84 @@ def test_weights_lie_where_their_packers_put_them(pack: Any, shape: tuple[int, i
     assert record.pack({"qweight": weights}).tobytes() == pack(weights)
 
 
-def test_nf4_has_the_first_weight_in_the_high_bits() -> None:
-    assert ml.record("bnb_nf4").unpack(bytes([0x12, *[0] * 31]))["qs"][0, :2].tolist() == [1, 2]
+@pytest.mark.parametrize("name", ["awq_128", "gptq_128", "marlin_128"])
+def test_weights_and_scales_give_the_values_of_their_papers(name: str) -> None:
+    random = np.random.default_rng(2)
+    rows, columns = 256, 128
+    weights, zeros = random.integers(0, 16, (rows, columns)), random.integers(1, 16, (2, columns))
+    scales = random.random((2, columns)).astype(np.float16)
+    order = np.array([i + 8 * j for i in range(8) for j in range(8)])  # Marlin's _scale_perm
+    parts = {
+        "awq_128": (awq(weights), awq(zeros), scales.tobytes()),
+        "gptq_128": (gptq(weights), columns_of(zeros - 1), scales.tobytes()),
+        "marlin_128": (marlin(weights), scales.reshape(-1, 64)[:, order].tobytes()),
+    }  # fmt: skip
+    zero = np.full_like(zeros, 8) if name == "marlin_128" else zeros
+    wanted = (weights - zero.repeat(128, 0)) * scales.astype(np.float32).repeat(128, 0)
+    record = ml.record(name).at(G=2, N=columns // (64 if name == "marlin_128" else 8))
+    assert (record.decode(b"".join(parts[name]))[0] == wanted.astype(np.float32)).all()
 
 
-def test_digits_of_a_number_are_refused() -> None:
-    with pytest.raises(LayoutError, match="digits of a number"):
-        ml.record("tq1_0")
+def columns_of(numbers: Any) -> bytes:
+    """AutoGPTQ's pack of zeros: each int32 has eight columns."""
+    words = np.zeros((numbers.shape[0], numbers.shape[1] // 8), np.uint32)
+    for k in range(numbers.shape[1]):
+        words[:, k // 8] |= numbers[:, k].astype(np.uint32) << np.uint32(4 * (k % 8))
+    return words.tobytes()
+
+
+def test_tensor_core_tiles_are_those_of_pytorch() -> None:
+    """PyTorch's matrix_to_m16n8k16_Bint4_layout, lane by lane."""
+    random = np.random.default_rng(3)
+    weights = random.integers(0, 16, (16, 256))
+    words = np.zeros((2, 2, 32, 4), np.uint32)
+    for n, outer, lane, pair in product(range(2), range(2), range(32), range(4)):
+        start = (outer * 8 + 2 * pair) * 16 + lane % 4 * 2
+        ks = [start + 16 * tile + step for tile in (0, 1) for step in (0, 1, 8, 9)]
+        for shift, k in zip((0, 16, 4, 20, 8, 24, 12, 28), ks, strict=True):
+            words[n, outer, lane, pair] |= np.uint32(int(weights[8 * n + lane // 4, k]) << shift)
+    record = ml.record("torchao_int4").at(N=2, K=2)
+    assert (record.unpack(words.tobytes())["packed"][0] == weights).all()
+
+
+@pytest.mark.parametrize("name", ["iq2_xxs", "IQ3_S[B]", "iq1_m"])
+def test_code_books_are_refused(name: str) -> None:
+    with pytest.raises(LayoutError, match="code books"):
+        ml.record(name)
+
+
+# ---- code that writes numbers
+
+WRITTEN = "r: 9 bytes { a: u3[8] at byte 0; b: s12[3] at bit 24; c: u8 at byte 8; d: u4 at bit 60 }"
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler was found")
+def test_numbers_are_written_beside_their_neighbours(tmp_path: Path) -> None:
+    record = ml.record(WRITTEN)
+    text = record.code("c", stores=True).replace("static inline", "")
+    assert "out[8] = (uint8_t)(x);" in text  # a whole byte is not read first
+    own = compiled(text, "c", tmp_path)
+    random = np.random.default_rng(4)
+    data = np.frombuffer(random.bytes(9), np.uint8).copy()
+    python: dict[str, Any] = {}
+    exec(record.code("python", stores=True), python)
+    for _ in range(300):
+        numbers = record.unpack(data)
+        name, (low, high) = list({"a": (0, 8), "b": (-2048, 2048), "c": (0, 256), "d": (0, 16)}
+                                 .items())[random.integers(4)]  # fmt: skip
+        at, value = (
+            [int(random.integers(n)) for n in record[name].shape],
+            random.integers(low, high),
+        )
+        numbers[name][(0, *at)] = value
+        copy = bytearray(data.tobytes())
+        getattr(own, f"r_set_{name}")(data.ctypes.data_as(ctypes.c_void_p), *at, int(value))
+        python[f"r_set_{name}"](copy, *at, int(value))
+        assert data.tobytes() == bytes(copy) == record.pack(numbers).tobytes()
+        assert getattr(own, f"r_{name}")(bytes(data), *at) == value
+        assert python[f"r_{name}"](bytes(data), *at) == value
+
+
+def test_more_than_32_bits_have_no_code() -> None:
+    with pytest.raises(LayoutError, match="b: no code for u32"):
+        ml.record("r: 4 bytes { b: u32 at byte 0 }").code()

@@ -108,7 +108,22 @@ def test_a_claim_without_a_divisor_says_what_it_assumes() -> None:
         ("q4_K[B]", "r[B]: 144 bytes { scales: u6[8] at byte 4; mins: u6[8] at byte 10 }",
          "do not agree: scales[1] bit 0 is written at bit 40 of a block and read at bit 38"),
         # pie#491: the interleave of eight columns is forgotten
-        ("awq", "r: { qweight: u4[K, N] at byte 0 }", "do not agree"),
+        ("awq", "r: { qweight: u4[K, N] at byte 0 }",
+         "do not agree: K = 1, N = 8: qweight[0,1] bit 0 is written at bit 16 and read at bit 4"),
+        # paiml/aprender#1621: the fifth bits of neighbours, and not of the weights i and i + 16
+        ("q5_0[B]", "r[B]: 22 bytes { qs: u5[32] .0:4 at byte 6, .4:5 at byte 2 }",
+         "do not agree: qs[1] bit 0 is written at bit 56 of a block and read at bit 52"),
+        # 1bit-MONSTER#572: two's complement in place of weights that are 8 too large
+        ("q4_0[B]", 'r[B]: 18 bytes { qs: s4[32] at byte 2 as "(h l) -> l h, h=2" }',
+         "do not agree: qs is written as u4[32] and read as s4[32]"),
+        # GPTQModel#3058: four weights that lie 16 apart share a byte, and not four neighbours
+        ("q2[B]: 18 bytes { d: f16 at byte 0; qs: u2[64] at byte 2 }",
+         'r[B]: 18 bytes { d: f16 at byte 0; qs: u2[64] at byte 2 as "(h l) -> l h, h=4" }',
+         "do not agree: qs[1] bit 0 is written at bit 18 of a block and read at bit 24"),
+        # vllm#38966: zeros as they are (gptq_v2), read as one less than they are
+        (str(ml.record("gptq_128")).replace("(qzeros[i//128, j] + 1)", "qzeros[i//128, j]"),
+         "gptq_128", "do not agree: value[0,0] of the same numbers is written as"),
+        ("q6_K", "q6_K", "agree"),
         ("q4_0[B]", 'r[B]: 18 bytes { qs: u4[32] at byte 2 as "(h l) -> l h, h=2" }', "agree: qs"),
     ],
 )  # fmt: skip
@@ -148,8 +163,9 @@ def test_wrong_texts(text: str, caret: int, what: str) -> None:
 @pytest.mark.parametrize(
     "formula",
     ["a[k", "__import__('os')", "a[k] / 2", "(a[k] - 1) // 2", "a[k, k]", "b[k]", "a[k - 1]",
-     "[a[k], 1][k]", "a[k] ** 9", "min(a[k])", "a.shape", "exp2(0.5)", "exp2(a[k]) // 2",
-     "a[k] if k else 0"],
+     "[a[k]][k]",
+     "[3][a[k]]", "a[2*k]", "[][k]", "a[k]*a[k]*999999999", "a[k] ** 9", "min(a[k])", "a.shape",
+     "exp2(0.5)", "exp2(a[k]) // 2", "[a[k], 1][k]", "a[k] if k else 0"],
 )  # fmt: skip
 def test_wrong_formulas(formula: str) -> None:
     record = ml.record(f"r: 1 bytes {{ a: u4[2] at byte 0; value[k:2] = {formula} }}")

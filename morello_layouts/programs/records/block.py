@@ -94,6 +94,11 @@ class Field:
         """
         return type_bits(self.type)
 
+    @property
+    def is_integer(self) -> bool:
+        """Whether its numbers are integers, and not bits of floats."""
+        return self.type[0] in "us"
+
     def piece_bits(self, piece: Piece) -> tuple[int, int]:
         """Return the bits of an element that a piece holds."""
         return piece.bits or (0, self.bits)
@@ -140,7 +145,7 @@ def type_bits(name: str) -> int:
 class Value:
     """The numbers that a block stands for: a formula of its fields."""
 
-    index: tuple[tuple[str, int], ...]  #: the name and the size of each dimension.
+    index: tuple[tuple[str, Int], ...]  #: the name and the size of each dimension.
     #: the formula, with ``+ - * // %``, subscripts, ``[…][i]`` for a table, ``min``, ``max``,
     #: ``abs`` and ``exp2``; integers are exact, everything else is a 32-bit float.
     formula: str
@@ -166,6 +171,19 @@ class Part:
         bits = f" bits {lo} to {hi - 1}" if self.piece.bits else ""
         return f"{name}{f'[{box}]' if box else ''}{bits}"
 
+    @property
+    def holds(self) -> tuple[Box, tuple[int, int]]:
+        """The elements that it holds, and which of their bits."""
+        return self.field.piece_box(self.piece), self.field.piece_bits(self.piece)
+
+    def at(self, sizes: Mapping[str, int]) -> Part:
+        """Return the part at sizes that are numbers."""
+        return part_of(*_at_sizes(self.field, self.piece, sizes)) if sizes else self
+
+    def bit(self, at: Sequence[int]) -> int:
+        """Return the bit of the block at a coordinate of the map."""
+        return int(self.bits(*at))
+
     def element(self, at: Sequence[int]) -> str:
         """Return the element and the bit at a coordinate of the map, in words."""
         *inside, bit = at
@@ -173,6 +191,23 @@ class Part:
         index = ",".join(str(x + lo) for x, (lo, _) in zip(inside, box, strict=True))
         name = f"{self.field.name}[{index}]" if box else self.field.name
         return f"{name} bit {bit + self.field.piece_bits(self.piece)[0]}"
+
+
+def _number(n: Int, sizes: Mapping[str, int]) -> Int:
+    is_known = isinstance(n, SizeExpr) and n.names() <= sizes.keys()
+    return int(evaluated(n, sizes)) if is_known else n
+
+
+def _at_sizes(f: Field, p: Piece, sizes: Mapping[str, int]) -> tuple[Field, Piece]:
+    """Return a field, without its other pieces, and its piece at sizes that are numbers."""
+    made = replace(
+        p,
+        at=_number(p.at, sizes),
+        unit=None if p.unit is None else _number(p.unit, sizes),
+        box=tuple((_number(lo, sizes), _number(hi, sizes)) for lo, hi in p.box),
+        layout=p.layout and p.layout.with_numbers(sizes),
+    )
+    return replace(f, shape=tuple(_number(n, sizes) for n in f.shape), pieces=()), made
 
 
 def part_of(f: Field, piece: Piece, facts: tuple[Assumption, ...] = ()) -> Part:
@@ -299,27 +334,17 @@ class Block(Displayed):
             as_int(value, name, 1)
 
         def number(n: Int) -> Int:
-            is_known = isinstance(n, SizeExpr) and n.names() <= sizes.keys()
-            return int(evaluated(n, sizes)) if is_known else n
+            return _number(n, sizes)
 
-        def placed(p: Piece) -> Piece:
-            box = tuple((number(lo), number(hi)) for lo, hi in p.box)
-            layout = p.layout and p.layout.with_numbers(sizes)
-            return replace(
-                p,
-                at=number(p.at),
-                unit=None if p.unit is None else number(p.unit),
-                box=box,
-                layout=layout,
-            )
-
-        fields = [
-            replace(f, shape=tuple(map(number, f.shape)), pieces=tuple(map(placed, f.pieces)))
-            for f in self.fields
-        ]
+        fields = []
+        for one in self.fields:
+            pieces = tuple(_at_sizes(one, piece, sizes)[1] for piece in one.pieces)
+            fields.append(replace(one, shape=tuple(map(number, one.shape)), pieces=pieces))
         blocks = tuple(map(number, self.blocks))
         size = None if self.size is None else number(self.size)
-        return replace(self, fields=tuple(fields), size=size, blocks=blocks)
+        index = tuple((name, number(n)) for name, n in self.value.index) if self.value else ()
+        value = self.value and replace(self.value, index=index)
+        return replace(self, fields=tuple(fields), size=size, blocks=blocks, value=value)
 
     @property
     def byte_size(self) -> Int:

@@ -1,4 +1,4 @@
-"""Source code that computes the values of blocks: C, CUDA, Rust and Python."""
+"""Source code that reads, writes and computes the numbers of blocks: C, CUDA, Rust and Python."""
 
 from __future__ import annotations
 
@@ -10,45 +10,12 @@ from morello_layouts.core.checks import shown
 from morello_layouts.core.expr import AffineExpr, canonicalize, variable
 from morello_layouts.core.expr.substitution import substitute
 from morello_layouts.core.lazy import numpy as np
+from morello_layouts.core.recipe import known
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.outputs.codegen import LANGUAGES, Formulas
-from morello_layouts.programs.records.block import Block, Field, Part, Value
+from morello_layouts.programs.records.block import Block, Field, Part
 from morello_layouts.programs.records.formula import Term, read_formula
-from morello_layouts.programs.records.values import bytes_of_block, runs
-
-_LDEXP: Final = """{q}float power_of_2(int32_t n) {{
-    return ldexpf(1.0f, n);
-}}
-"""
-_HALF: Final = """{q}float value_of_f16(int32_t h) {{
-    int32_t e = h >> 10 & 31, m = h & 1023;
-    float x = e == 31 ? (m ? NAN : INFINITY) : ldexpf((float)(e ? m + 1024 : m), (e ? e : 1) - 25);
-    return h >> 15 ? -x : x;
-}}
-"""
-_RUST_POWER: Final = """fn power_of_2(n: i32) -> f32 {
-    match n {
-        128.. => f32::INFINITY,
-        -126..=127 => f32::from_bits(((n + 127) as u32) << 23),
-        -149..=-127 => f32::from_bits(1 << (n + 149)),
-        _ => 0.0,
-    }
-}
-"""
-_RUST_HALF: Final = """fn value_of_f16(h: i32) -> f32 {
-    let (e, m) = (h >> 10 & 31, h & 1023);
-    let x = match (e, m) {
-        (31, 0) => f32::INFINITY,
-        (31, _) => f32::NAN,
-        (0, _) => m as f32 * power_of_2(-24),
-        _ => (m + 1024) as f32 * power_of_2(e - 25),
-    };
-    if h >> 15 != 0 { -x } else { x }
-}
-"""
-_PYTHON_HALF: Final = """def value_of_f16(h):
-    return np.float32(np.uint16(h).view(np.float16))
-"""
+from morello_layouts.programs.records.values import SMALL_FLOATS, bytes_of_block, runs
 
 
 class Dialect(NamedTuple):
@@ -56,80 +23,156 @@ class Dialect(NamedTuple):
 
     includes: str
     power: str  #: the function of a power of two.
-    half: str  #: the function of a half float's bits; it may call that of powers.
-    head: tuple[str, ...]  #: the function and the loop over blocks.
-    zeros: str  #: an array of integers from its name, its sizes and its shape.
+    small: str  #: the function of the bits of a float with exponent and mantissa.
+    special: tuple[str, str]  #: before its value: infinities and NaN as in IEEE; one NaN.
+    scale: str  #: the function of the bits of a power of two.
+    high: str  #: the function of the bits that are the highest of a 32-bit float.
+    load: tuple[str, str]  #: the head of a function that returns a number; its arguments.
+    store: str  #: the head of a function that writes a number.
+    head: tuple[str, ...]  #: the function of all values and its loop over blocks.
+    begin: str  #: the statement that begins a number's bits, all 0.
     loop: str
-    item: str  #: one index of an array.
+    choice: str  #: if an index is in a range.
     byte: str
-    real: str  #: the value of a float field.
+    write: str  #: a byte from an expression.
+    signed: str  #: bits as an integer.
+    item: str  #: one value of the result.
     cast: str  #: an integer as a float.
     table: str
     least: str
     most: str
     absolute: str
+    without: str = "~"  #: the complement of a mask.
+    integer: str = "int32_t"
+    real: str = "float"
     end: str = ";"
     quotient: str = "/"
+    both: str = "&&"
 
 
 _C: Final = Dialect(
-    "#include <math.h>\n#include <stdint.h>\n", _LDEXP, _HALF,
+    "#include <math.h>\n#include <stdint.h>\n#include <string.h>\n",
+    "{q}float power_of_2(int32_t n) {{\n    return ldexpf(1.0f, n);\n}}\n",
+    """{q}float value_of_{name}(uint32_t h) {{
+    int32_t e = h >> {m} & {exponents}, m = h & {mantissas};
+    float x = {special}ldexpf((float)(e ? m + {one} : m), (e ? e : 1) - {bias});
+    return h >> {sign} & 1 ? -x : x;
+}}
+""",
+    ("e == {exponents} ? (m ? NAN : INFINITY) : ", "(h & {all}) == {all} ? NAN : "),
+    "{q}float value_of_{name}(uint32_t h) {{\n"
+    "    return h == 255 ? NAN : power_of_2((int32_t)h - 127);\n}}\n",
+    """{q}float value_of_{name}(uint32_t h) {{
+    float x;
+    h <<= {shift};
+    memcpy(&x, &h, 4);
+    return x;
+}}
+""",
+    ("{q}{kind} {name}(const uint8_t *in{index}) {{", ", int32_t {}"),
+    "{q}void {name}(uint8_t *out{index}, int32_t x) {{",
     ("{q}void {name}_values(const uint8_t *in, float *out, int64_t blocks) {{",
      "for (int64_t block = 0; block < blocks; block++, in += {size}, out += {count}) {{"),
-    "int32_t {0}{1} = {2}", "for (int32_t {0} = 0; {0} < {1}; {0}++) {{", "[{}]", "in[{}]",
-    "float {0}_value = value_of_{1}({0})", "(float){}", "(const {kind}[]){{{numbers}}}[{index}]",
+    "uint32_t x = 0", "for (int32_t {0} = 0; {0} < {1}; {0}++) {{", "if ({}) {{",
+    "(uint32_t){array}[{at}]", "{array}[{at}] = (uint8_t)({value})", "(int32_t){}", "out[{}]",
+    "(float){}", "(const {kind}[]){{{numbers}}}[{index}]",
     "({0} < {1} ? {0} : {1})", "({0} > {1} ? {0} : {1})", "({0} < 0 ? -({0}) : {0})",
 )  # fmt: skip
 _DIALECTS: Final = {
     "c": _C,
     "cuda": _C._replace(table=""),  # C++ has no compound literals: a choice for each number
     "rust": Dialect(
-        "", _RUST_POWER, _RUST_HALF,
+        "",
+        """fn power_of_2(n: i32) -> f32 {{
+    match n {{
+        128.. => f32::INFINITY,
+        -126..=127 => f32::from_bits(((n + 127) as u32) << 23),
+        -149..=-127 => f32::from_bits(1 << (n + 149)),
+        _ => 0.0,
+    }}
+}}
+""",
+        """fn value_of_{name}(h: u32) -> f32 {{
+    let (e, m) = ((h >> {m} & {exponents}) as i32, (h & {mantissas}) as i32);
+    let x = {special}if e == 0 {{ m as f32 * power_of_2(1 - {bias}) }} else {{
+        (m + {one}) as f32 * power_of_2(e - {bias})
+    }};
+    if h >> {sign} & 1 != 0 {{ -x }} else {{ x }}
+}}
+""",
+        ("if e == {exponents} {{ if m == 0 {{ f32::INFINITY }} else {{ f32::NAN }} }} else ",
+         "if h & {all} == {all} {{ f32::NAN }} else "),
+        "fn value_of_{name}(h: u32) -> f32 {{\n"
+        "    if h == 255 {{ f32::NAN }} else {{ power_of_2(h as i32 - 127) }}\n}}\n",
+        "fn value_of_{name}(h: u32) -> f32 {{\n    f32::from_bits(h << {shift})\n}}\n",
+        ("pub fn {name}(data: &[u8]{index}) -> {kind} {{", ", {}: i32"),
+        "pub fn {name}(out: &mut [u8]{index}, x: i32) {{",
         ("pub fn {name}_values(bytes: &[u8], values: &mut [f32]) {{",
          "for (data, out) in bytes.chunks_exact({size}).zip(values.chunks_exact_mut({count})) {{"),
-        "let mut {0}: {3} = {2}", "for {0} in 0..{1}_i32 {{", "[({}) as usize]",
-        "(data[({}) as usize] as i32)", "let {0}_value = value_of_{1}({0})", "({} as f32)",
+        "let mut x: u32 = 0", "for {0} in 0..{1}_i32 {{", "if {} {{",
+        "({array}[({at}) as usize] as u32)", "{array}[({at}) as usize] = ({value}) as u8",
+        "({} as i32)", "out[({}) as usize]", "({} as f32)",
         "([{numbers}] as [{kind}; {count}])[({index}) as usize]",
-        "({0}).min({1})", "({0}).max({1})", "({0}).abs()",
+        "({0}).min({1})", "({0}).max({1})", "({0}).abs()", "!", "i32", "f32",
     ),
     "python": Dialect(
         "import numpy as np\n", "def power_of_2(n):\n    return np.ldexp(np.float32(1), n)\n",
-        _PYTHON_HALF,
-        ("def {name}_values(data, out):",
-         "for block in range(len(data) // {size}):"),
-        "{0} = {2}", "for {0} in range({1}):", "[{}]", "data[{size}*block + {}]",
-        "{0}_value = value_of_{1}({0})", "np.float32({})", "({numbers})[{index}]",
-        "min({0}, {1})", "max({0}, {1})", "abs({})", "", "//",
+        """def value_of_{name}(h):
+    e, m = h >> {m} & {exponents}, h & {mantissas}
+    x = {special}np.ldexp(np.float32(m + {one} if e else m), max(e, 1) - {bias})
+    return -x if h >> {sign} & 1 else x
+""",
+        ("np.float32(np.nan if m else np.inf) if e == {exponents} else ",
+         "np.float32(np.nan) if h & {all} == {all} else "),
+        "def value_of_{name}(h):\n"
+        "    return np.float32(np.nan) if h == 255 else power_of_2(h - 127)\n",
+        "def value_of_{name}(h):\n    return np.uint32(h << {shift}).view(np.float32)\n",
+        ("def {name}(data{index}):", ", {}"), "def {name}(out{index}, x):",
+        ("def {name}_values(buffer, out):", "for block in range(len(buffer) // {size}):",
+         "data = buffer[{size}*block : {size}*block + {size}]"),
+        "x = 0", "for {0} in range({1}):", "if {}:", "{array}[{at}]", "{array}[{at}] = {value}",
+        "{}", "out[{count}*block + {}]", "np.float32({})", "({numbers})[{index}]",
+        "min({0}, {1})", "max({0}, {1})", "abs({})", "~", "", "", "", "//", "and",
     ),
 }  # fmt: skip
 
 
-def code(record: Block, target: str = "c") -> str:
-    """Return a function that writes the values of blocks as 32-bit floats, one after the other.
+_VARIABLES: Final = ("in", "out", "block", "blocks", "data", "bytes", "buffer", "x")
 
-    The values are those of the record's formula, product by product: compile C with
-    ``-ffp-contract=off`` where each bit counts.
+
+def code(record: Block, target: str = "c", *, stores: bool = False) -> str:
+    """Return functions that read each field's numbers, and one that computes all values.
+
+    A number is loaded, shifted and masked. The values are those of the record's formula as 32-bit
+    floats, block after block, product by product: compile C with ``-ffp-contract=off`` where each
+    bit counts. A record without a formula gets the functions of its fields only.
 
     Args:
-        record: a record with a formula of values.
+        record: a record at sizes that are numbers.
         target: ``"c"``, ``"cuda"`` (for host and device), ``"rust"`` or ``"python"``.
+        stores: add functions that write a number: whole bytes where it fills them; else they read
+            the byte, and leave the bits of its neighbours.
 
     Raises:
-        LayoutError: if the record has no formula, or there is no such target.
+        LayoutError: if there is no such target, or a name is not one in it.
+        UnsupportedError: if a field has more than 32 bits, or a size is a name.
 
     >>> from morello_layouts import record
     >>> print(code(record("r: 1 bytes { a: u4[2] at byte 0; value[k:2] = a[k] - 8 }")))
     #include <math.h>
     #include <stdint.h>
+    #include <string.h>
+    <BLANKLINE>
+    static inline int32_t r_a(const uint8_t *in, int32_t i0) {
+        uint32_t x = 0;
+        x |= (uint32_t)in[0] >> (4 * i0) & 15;
+        return (int32_t)x;
+    }
     <BLANKLINE>
     void r_values(const uint8_t *in, float *out, int64_t blocks) {
         for (int64_t block = 0; block < blocks; block++, in += 1, out += 2) {
-            int32_t a[2] = {0};
-            for (int32_t i0 = 0; i0 < 2; i0++) {
-                a[i0] |= in[0] >> (4 * i0) & 15;
-            }
             for (int32_t k = 0; k < 2; k++) {
-                out[k] = (float)(a[k] - 8);
+                out[k] = (float)(r_a(in, k) - 8);
             }
         }
     }
@@ -140,137 +183,184 @@ def code(record: Block, target: str = "c") -> str:
             "decoders are written in languages that have bytes and loops",
             "name one of these",
         )
-    term = read_formula(record)
-    language, taken = (
-        LANGUAGES[target](),
-        {"in", "out", "block", "blocks", "data", "bytes", "values"},
-    )
+    language, taken = LANGUAGES[target](), set(_VARIABLES)
     index = [name for name, _ in record.value.index] if record.value else []
-    for name in [record.name or "r", *(one.name for one in record.fields), *index]:
+    for name in [record.name or "r", *index]:
         if name in taken or not language.is_name(name):
             raise LayoutError(
                 f"{name!r} is not a name in {language.title} here",
                 "a decoder has variables of its own, and languages have reserved words",
-                "rename the field, the index or the record",
+                "rename the index or the record",
             )
         taken.add(name)
-    return _Writer(record, target, term).text()
+    return _Writer(record, target).text(stores=stores)
 
 
 class _Writer:
     """What writes one decoder."""
 
-    def __init__(self, record: Block, target: str, term: Term) -> None:
-        self.record, self.target, self.term = record, target, term
-        self.size = bytes_of_block(record)
+    def __init__(self, record: Block, target: str) -> None:
+        self.record, self.target = record, target
+        self.term = read_formula(record) if record.value else None
+        self.size, self.name = bytes_of_block(record), record.name or "r"
         self.dialect = _DIALECTS[target]
 
-    def text(self) -> str:
-        value = self.record.value
-        sizes = [n for _, n in value.index] if value else []
-        own, names = self.dialect, {"name": self.record.name or "block", "size": self.size}
-        names |= {"count": prod(sizes), "q": self._qualifiers}
-        kinds = {one.type for one in self.record.fields if one.type[0] not in "us"}
-        for kind in sorted(kinds - {"f16"}):
-            raise UnsupportedError(
-                f"{kind}: no code for its values",
-                "decoders know f16, and compute the rest from integers",
-                "write the type as u8, and a formula of its values",
-            )
-        needs_power = "exp2" in _kinds(self.term) or (self.target == "rust" and kinds)
-        helpers = [own.power] * bool(needs_power) + [own.half] * bool(kinds)
-        if self.target in ("c", "cuda"):
-            helpers = [one.format(q=f"static {self._qualifiers}") for one in helpers]
-        lines = [line.format(**names) for line in own.head]
+    def text(self, *, stores: bool) -> str:
+        own, kinds = self.dialect, {one.type for one in self.record.fields if not one.is_integer}
+        power = "f8e8m0fnu" in kinds or (self.term is not None and "exp2" in _kinds(self.term))
+        power |= self.target == "rust" and not kinds <= {"bf16", "f32"}
+        found = [own.power.format(q=self._qualifiers)] * power
+        found += [self._helper(kind) for kind in sorted(kinds)]
         for one in self.record.fields:
-            lines += self._field(one)
-        lines += self._values(value)
-        body = "\n".join(_indented(lines, is_python=self.target == "python"))
-        return "\n".join([*filter(None, [own.includes]), *helpers, body])
+            found.append(self._printed(self._load(one)))
+            found += [self._printed(self._store(one))] * stores
+        if self.term is not None:
+            found.append(self._printed(self._values(self.term)))
+        return "\n".join([*filter(None, [own.includes]), *found]).rstrip("\n")
+
+    def _printed(self, lines: Iterator[str]) -> str:
+        return "\n".join(_indented([*lines], is_python=self.target == "python")) + "\n"
 
     @property
     def _qualifiers(self) -> str:
-        return "__host__ __device__ " if self.target == "cuda" else ""
+        both = "__host__ __device__ " if self.target == "cuda" else ""
+        return f"static inline {both}"
 
-    def _field(self, one: Field) -> Iterator[str]:
-        """Yield the statements that make a field's integers, or the float of its bits."""
+    def _helper(self, kind: str) -> str:
+        """Return the function of a float's bits."""
+        own, names = self.dialect, {"q": self._qualifiers, "name": kind}
+        if kind in ("bf16", "f32"):
+            return own.high.format(**names, shift=16 * (kind == "bf16"))
+        if kind == "f8e8m0fnu":
+            return own.scale.format(**names)
+        if kind not in SMALL_FLOATS:
+            raise UnsupportedError(
+                f"{kind}: no code for its values",
+                f"decoders know bf16, f32, f8e8m0fnu, {', '.join(SMALL_FLOATS)}",
+                "write the type as u8, and a formula of its values",
+            )
+        exponents, mantissas = SMALL_FLOATS[kind]
+        own_names = {
+            "exponents": (1 << exponents) - 1, "m": mantissas, "mantissas": (1 << mantissas) - 1,
+            "one": 1 << mantissas, "bias": (1 << exponents - 1) - 1 + mantissas,
+            "sign": exponents + mantissas, "all": (1 << exponents + mantissas) - 1,
+        }  # fmt: skip
+        ieee, one_nan = own.special
+        special = ieee if kind in ("f16", "f8e5m2") else one_nan if kind == "f8e4m3fn" else ""
+        return own.small.format(**names, **own_names, special=special.format(**own_names))
+
+    def _load(self, one: Field) -> Iterator[str]:
+        """Yield the function that returns a number of a field."""
         own = self.dialect
-        kind, zero = "i32", "0"
-        for n in reversed(one.shape):
-            kind = f"[{kind}; {n}]"
-            zero = f"[{zero}; {n}]" if self.target == "rust" else (
-                f"[{zero}]*{n}" if zero == "0" else f"[{zero} for _ in range({n})]")  # fmt: skip
-        if self.target in ("c", "cuda"):
-            zero = "{0}" if one.shape else "0"
-        sizes = "".join(f"[{n}]" for n in one.shape)
-        yield own.zeros.format(one.name, sizes, zero, kind) + own.end
+        if one.bits > 31 + (one.type[0] != "u"):
+            raise UnsupportedError(
+                f"{one.name}: no code for {one.type}",
+                "decoders compute in 32 bits, and their integers have a sign",
+                "write it as several fields of fewer bits",
+            )
+        kind = own.integer if one.is_integer else own.real
+        yield own.load[0].format(q=self._qualifiers, kind=kind, **self._names(one, "{}_{}"))
+        yield own.begin + own.end
         for part in self.record.parts_of(one.name):
-            yield from self._part(part)
-        if one.type[0] == "s":
+            yield from self._part(part, self._loaded)
+        found = own.signed.format("x")
+        if one.type[0] == "s" and one.bits < 32:
             sign = 1 << one.bits - 1
-            yield from self._over(one.shape, lambda at: f"{at} = ({at} ^ {sign}) - {sign}", one)
-        elif one.type[0] != "u":
-            yield own.real.format(one.name, one.type) + own.end
+            found = f"{own.signed.format(f'(x ^ {sign})')} - {sign}"
+        yield f"return {found if one.is_integer else f'value_of_{one.type}(x)'}{own.end}"
+        yield "}"
 
-    def _over(self, shape: Sequence[Any], statement: Any, one: Field) -> Iterator[str]:
-        index = [f"i{k}" for k in range(len(shape))]
-        yield from (self.dialect.loop.format(x, n) for x, n in zip(index, shape, strict=True))
-        yield statement(self._item(one.name, index)) + self.dialect.end
-        yield from "}" * len(shape)
+    def _store(self, one: Field) -> Iterator[str]:
+        """Yield the function that writes a number of a field."""
+        names = self._names(one, "{}_set_{}")
+        yield self.dialect.store.format(q=self._qualifiers, **names)
+        for part in self.record.parts_of(one.name):
+            yield from self._part(part, self._stored)
+        yield "}"
 
-    def _item(self, name: str, index: Sequence[str]) -> str:
-        return name + "".join(self.dialect.item.format(x) for x in index)
+    def _names(self, one: Field, pattern: str) -> dict[str, str]:
+        index = "".join(self.dialect.load[1].format(f"i{k}") for k in range(len(one.shape)))
+        return {"name": pattern.format(self.name, one.name), "index": index}
 
-    def _part(self, part: Part) -> Iterator[str]:
-        *box, _ = part.bits.sizes
-        index = [f"i{k}" for k in range(len(box))]
-        yield from (self.dialect.loop.format(x, n) for x, n in zip(index, box, strict=True))
-        starts = [lo for lo, _ in part.field.piece_box(part.piece)]
-        at = self._item(part.field.name, [
-            x if lo == 0 else f"{x} + {lo}" for x, lo in zip(index, starts, strict=True)
-        ])  # fmt: skip
-        names = {
-            f"d{k}": variable(x, 0, n - 1) for k, (x, n) in enumerate(zip(index, box, strict=True))
-        }
+    def _part(self, part: Part, statements: Any) -> Iterator[str]:
+        """Yield what is done with each run of bits, for the elements that a part holds."""
+        box, every = part.field.piece_box(part.piece), part.field.shape
+        names, limits = {}, []
+        for k, ((lo, hi), n) in enumerate(zip(map(known, box), known(every), strict=True)):
+            names[f"d{k}"] = variable(f"i{k}", lo, hi - 1) - lo
+            limits += [f"i{k} >= {lo}"] * (lo > 0) + [f"i{k} < {hi}"] * (hi < n)
+        if limits:
+            yield self.dialect.choice.format(f" {self.dialect.both} ".join(limits))
         lo, _ = part.field.piece_bits(part.piece)
         for first, count, places in runs(part):
             bit = {f"d{len(box)}": AffineExpr((), first - lo)}
             form = substitute(part.bits.given[0], {**names, **bit})
-            byte, shift = canonicalize(form // 8), canonicalize(form % 8)
-            text = self._byte(byte)
+            byte, shift, last = (
+                canonicalize(x) for x in (form // 8, form % 8, (form + (count - 1)) // 8)
+            )
             crosses = bool(np.any((places & 7) + count > 8))
-            if crosses:
-                text = f"({text} | {self._byte(byte + 1)} << 8)"
-            if shift != AffineExpr((), 0):
-                text = f"{text} >> {_closed(self._formula(shift))}"
-            if crosses or count < 8:
-                text = f"{text} & {(1 << count) - 1}"
-            if first:
-                text = f"({text}) << {first}" if " " in text else f"{text} << {first}"
-            yield f"{at} |= {text}{self.dialect.end}"
-        yield from "}" * len(box)
+            at = [self._formula(byte), *([self._formula(last)] if crosses else [])]
+            by = "" if shift == AffineExpr((), 0) else _closed(self._formula(shift))
+            yield from (one + self.dialect.end for one in statements(at, by, first, count))
+        if limits:
+            yield "}"
 
-    def _byte(self, form: AffineExpr) -> str:
-        return self.dialect.byte.format(self._formula(form), size=self.size)
+    def _loaded(self, at: list[str], by: str, first: int, count: int) -> Iterator[str]:
+        text = self._byte("in", at[0])
+        if len(at) > 1:
+            text = f"({text} | {self._byte('in', at[1])} << 8)"
+        text = f"{text} >> {by}" if by else text
+        if len(at) > 1 or count < 8:
+            text = f"{text} & {(1 << count) - 1}"
+        yield f"x |= {f'({text}) << {first}' if first else text}"
+
+    def _stored(self, at: list[str], by: str, first: int, count: int) -> Iterator[str]:
+        value = f"(x >> {first})" if first else "x"
+        if count == 8 and not by:
+            yield self._written(at[0], value)
+            return
+        mask, up = (1 << count) - 1, f" << {by}" if by else ""
+        for k, byte in enumerate(at):
+            down = " >> 8" * k
+            kept = f"{self._byte('out', byte)} & {self.dialect.without}({mask}{up}{down})"
+            own = f"{self._bits(value)} & {mask}"
+            yield self._written(byte, f"({kept}) | ({f'({own}){up}{down}' if up else own})")
+
+    def _bits(self, text: str) -> str:
+        """Return an integer's text as bits."""
+        return {"python": text, "rust": f"({text} as u32)"}.get(self.target, f"(uint32_t){text}")
+
+    def _written(self, at: str, value: str) -> str:
+        if self.target == "python":
+            value = f"({value}) & 255"
+        return self.dialect.write.format(array="out", at=at, value=value)
+
+    def _byte(self, array: str, at: str) -> str:
+        array = "data" if array == "in" and self.target not in ("c", "cuda") else array
+        return self.dialect.byte.format(array=array, at=at)
 
     def _formula(self, form: AffineExpr) -> str:
         """Return a formula of indices, by the printer of all index formulas."""
         formulas = Formulas("f", "", form.variables(), (("x", form),))
         return LANGUAGES[self.target]().expression(formulas)
 
-    def _values(self, value: Value | None) -> Iterator[str]:
-        index = value.index if value else ()
-        yield from (self.dialect.loop.format(name, n) for name, n in index)
-        at = "0"
-        for k, (name, n) in enumerate(index):
-            at = name if k == 0 else f"({at})*{n} + {name}"
-        if self.target == "python":
-            at = f"{prod(n for _, n in index)}*block + {at}"
-        text, is_atom = self._term(self.term)
-        if not self.term.is_float:
-            text = self.dialect.cast.format(text if is_atom else f"({text})")
-        yield f"{self._item('out', [at])} = {text}{self.dialect.end}"
-        yield from "}" * len(index)
+    def _values(self, term: Term) -> Iterator[str]:
+        index = self.record.value.index if self.record.value else ()
+        sizes = known(tuple(n for _, n in index))
+        own, at = self.dialect, "0"
+        names = {"name": self.name, "size": self.size, "count": prod(sizes)}
+        names["q"] = self._qualifiers.removeprefix("static inline ")
+        head, *rest = own.head
+        yield head.format(**names)
+        yield from (line.format(**names) for line in rest)
+        yield from (own.loop.format(name, n) for (name, _), n in zip(index, sizes, strict=True))
+        for k, (name, _) in enumerate(index):
+            at = name if k == 0 else f"({at})*{sizes[k]} + {name}"
+        text, is_atom = self._term(term)
+        if not term.is_float:
+            text = own.cast.format(text if is_atom else f"({text})")
+        yield f"{own.item.format(at, count=prod(sizes))} = {text}{own.end}"
+        yield from "}" * (len(index) + 2)
 
     def _term(self, term: Term) -> tuple[str, bool]:
         """Return a part of the formula, and whether it needs no parentheses."""
@@ -290,30 +380,32 @@ class _Writer:
         texts = [text for text, _ in parts]
         if term.kind == "number":
             text = f"{term.of}f" if term.is_float and self.target in ("c", "cuda") else str(term.of)
-            return text, term.of >= 0
+            return text, str(term.of)[0] != "-"
         if term.kind == "index":
             return term.of, True
         if term.kind == "field":
-            name = f"{term.of}_value" if term.is_float else term.of
-            return self._item(name, texts), True
+            block = "in" if self.target in ("c", "cuda") else "data"
+            return f"{self.name}_{term.of}({', '.join([block, *texts])})", True
         if term.kind == "table":
-            return self._table(term, texts[0]), True
+            return self._table(term, texts), True
         if term.kind == "exp2":
             return f"power_of_2({texts[0]})", True
-        known = {"min": own.least, "max": own.most, "abs": own.absolute}
-        return known[term.kind].format(*(f"({x})" for x in texts)), True
+        simple = {"min": own.least, "max": own.most, "abs": own.absolute}
+        return simple[term.kind].format(*(f"({x})" for x in texts)), True
 
-    def _table(self, term: Term, index: str) -> str:
-        numbers = [str(n) for n in term.of]
+    def _table(self, term: Term, texts: list[str]) -> str:
+        index, *items = texts
+        for k, part in enumerate(term.parts[1:]):
+            if term.is_float and not part.is_float:
+                items[k] = self.dialect.cast.format(f"({items[k]})")
         if not self.dialect.table:
-            found = numbers[-1]
-            for k in range(len(numbers) - 2, -1, -1):
-                found = f"{index} == {k} ? {numbers[k]} : {found}"
+            found = items[-1]
+            for k in range(len(items) - 2, -1, -1):
+                found = f"{index} == {k} ? {items[k]} : {found}"
             return f"({found})"
-        kinds = {"rust": ("i32", "f32")}.get(self.target, ("int32_t", "float"))
-        kind, count = kinds[term.is_float], len(numbers)
-        listed = ", ".join(numbers) + "," * (count == 1)
-        return self.dialect.table.format(kind=kind, count=count, numbers=listed, index=index)
+        kind = self.dialect.real if term.is_float else self.dialect.integer
+        listed = ", ".join(items) + "," * (len(items) == 1)
+        return self.dialect.table.format(kind=kind, count=len(items), numbers=listed, index=index)
 
 
 def _rank(term: Term) -> int:
@@ -336,5 +428,3 @@ def _indented(lines: Sequence[str], *, is_python: bool) -> Iterator[str]:
         if line != "}" or not is_python:
             yield "    " * depth + line
         depth += line.endswith(("{", ":"))
-    for k in range(depth - 1, -1, -1) if not is_python else ():
-        yield "    " * k + "}"

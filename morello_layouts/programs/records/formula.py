@@ -9,6 +9,8 @@ import ast
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+from morello_layouts.core.expr.bounds import UNBOUNDED, Interval
+from morello_layouts.core.expr.sizes import Int
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.limits import RECORD_TEXT
@@ -26,10 +28,15 @@ class Term(NamedTuple):
     """A part of a formula: an operator, an index, a field's name, or a number, and its parts."""
 
     kind: str  #: ``+ - * // %``, a function, ``index``, ``field``, ``table`` or ``number``.
-    of: Any  #: the name, the number, or the table's numbers; None of operators.
+    of: Any  #: the name or the number; None of others. A table has its index first, then its items.
     parts: tuple[Term, ...]
     is_float: bool
-    is_nonnegative: bool  #: whether it is known to be an integer from 0.
+    range: Interval = UNBOUNDED  #: the integers that it may be.
+
+    @property
+    def is_nonnegative(self) -> bool:
+        """Whether it is known to be an integer from 0."""
+        return not self.is_float and isinstance(self.range.lo, int) and self.range.lo >= 0
 
 
 def read_formula(record: Block) -> Term:
@@ -82,13 +89,14 @@ class _Reader:
             case ast.UnaryOp(ast.USub(), operand):
                 part = self.term(operand)
                 if part.kind == "number":
-                    return Term("number", -part.of, (), part.is_float, False)
-                zero = Term("number", 0, (), False, True)
-                return Term("-", None, (zero, part), part.is_float, False)
+                    return _number(-part.of)
+                return self.made(node, "-", _number(0), part)
             case ast.Constant(int() | float() as value) if abs(value) < 2**31:
-                return Term("number", value, (), isinstance(value, float), value >= 0)
+                return _number(value)
             case ast.Name(name) if name in dict(self.value.index):
-                return Term("index", name, (), False, True)
+                n = dict(self.value.index)[name]
+                last = n - 1 if isinstance(n, int) else None
+                return Term("index", name, (), False, Interval(0, last))
             case ast.Name():
                 return self.field(node, node, [])
             case ast.Subscript(ast.List(items), index):
@@ -98,11 +106,9 @@ class _Reader:
                 return self.field(node, name, several)
             case ast.Call(ast.Name(name), args, []) if len(args) == FUNCTIONS.get(name):
                 parts = tuple(map(self.term, args))
-                is_float = name == "exp2" or any(p.is_float for p in parts)
                 if name == "exp2" and parts[0].is_float:
                     raise self.fail(args[0], "exp2: expected an integer", "write exp2(e - 127)")
-                known = name == "abs" or all(p.is_nonnegative for p in parts)
-                return Term(name, None, parts, is_float, not is_float and known)
+                return self.made(node, name, *parts)
         what = f"a formula of values: {ast.unparse(node)[:40]!r} is not a part of one"
         raise self.fail(node, what, "write for example d*(qs[k] - 8)")
 
@@ -114,13 +120,26 @@ class _Reader:
         ):
             what = f"{sign}: expected an integer from 0 and a positive number"
             raise self.fail(left, what, "subtract after dividing")
-        known = sign != "-" and one.is_nonnegative and other.is_nonnegative
-        return Term(sign, None, (one, other), is_float, known)
+        return self.made(left, sign, one, other)
 
-    def index(self, node: ast.expr, size: int, what: str) -> Term:
+    def made(self, node: ast.expr, kind: str, *parts: Term) -> Term:
+        """Return an operation; raise if an integer may not fit into 32 bits."""
+        is_float = kind == "exp2" or any(part.is_float for part in parts)
+        found = UNBOUNDED if is_float else _range(kind, [part.range for part in parts])
+        for end in found:
+            if isinstance(end, int) and not -(2**31) <= end < 2**31:
+                what = f"{kind}: expected integers of 32 bits, got {found}"
+                raise self.fail(node, what, "multiply by a float first, such as 1.0*a[k]")
+        return Term(kind, None, parts, is_float, found)
+
+    def index(self, node: ast.expr, size: Int, what: str) -> Term:
+        """Return an index; raise unless it is from 0 and below a size."""
         found = self.term(node)
-        if not found.is_nonnegative:
-            raise self.fail(node, f"{what}: expected an index from 0", "write for example qs[k]")
+        last = found.range.hi
+        is_inside = not isinstance(last, int) or not isinstance(size, int) or last < size
+        if not found.is_nonnegative or not is_inside:
+            wanted = f"{what}: expected an index from 0 to {size - 1}, got {found.range}"
+            raise self.fail(node, wanted, "write for example qs[k]")
         return found
 
     def field(self, node: ast.expr, name: ast.Name, index: list[ast.expr]) -> Term:
@@ -130,18 +149,48 @@ class _Reader:
             what = f"expected a field with its indices, got {ast.unparse(node)[:40]}"
             raise self.fail(node, what, f"the fields are {', '.join(sizes)}")
         one = known[name.id]
-        parts = tuple(self.index(x, 0, name.id) for x in index)
-        is_float = one.type[0] not in "us"
-        return Term("field", one.name, parts, is_float, one.type[0] == "u")
+        parts = tuple(self.index(x, n, name.id) for x, n in zip(index, one.shape, strict=True))
+        half = 1 << one.bits - 1
+        values = Interval(-half, half - 1) if one.type[0] == "s" else Interval(0, 2 * half - 1)
+        return Term("field", one.name, parts, not one.is_integer, values)
 
     def table(self, node: ast.expr, items: list[ast.expr], index: ast.expr) -> Term:
-        numbers = [self.term(one) for one in items]
-        if not numbers or any(one.kind != "number" for one in numbers):
+        listed = tuple(self.term(one) for one in items)
+        if not listed:
             raise self.fail(node, "a table: expected numbers", "write for example [0, 1, 2][qs[k]]")
-        is_float = any(one.is_float for one in numbers)
-        known = not is_float and all(one.is_nonnegative for one in numbers)
-        part = self.index(index, len(numbers), "a table")
-        return Term("table", tuple(one.of for one in numbers), (part,), is_float, known)
+        is_float = any(one.is_float for one in listed)
+        values = UNBOUNDED if is_float else _range("table", [one.range for one in listed])
+        at = self.index(index, len(listed), "a table")
+        return Term("table", None, (at, *listed), is_float, values)
+
+
+def _number(value: float) -> Term:
+    return Term("number", value, (), isinstance(value, float), Interval(value, value)
+                if isinstance(value, int) else UNBOUNDED)  # fmt: skip
+
+
+def _range(kind: str, parts: list[Interval]) -> Interval:
+    """Return the integers that an operation may give; only products need all ends."""
+    if kind in ("+", "-"):
+        return parts[0] + parts[1].scale(1 if kind == "+" else -1)
+    if kind in ("//", "%"):
+        divisor = parts[1].lo or 1
+        return parts[0].floordiv(divisor) if kind == "//" else parts[0].mod(divisor)
+    ends = [[end for end in part if isinstance(end, int)] for part in parts]
+    is_known = all(len(each) == 2 for each in ends)
+    if kind == "*":
+        products = [a * b for a in ends[0] for b in ends[1]]
+        least = 0 if all(each and each[0] >= 0 for each in ends) else None
+        return Interval(min(products), max(products)) if is_known else Interval(least, None)
+    if kind == "abs":
+        return Interval(0, max(map(abs, ends[0])) if is_known else None)
+    if not is_known:
+        return UNBOUNDED
+    low, high = zip(*ends, strict=True)
+    if kind == "table":
+        return Interval(min(low), max(high))
+    pick = min if kind == "min" else max
+    return Interval(pick(low), pick(high))
 
 
 def computed(term: Term, index: Mapping[str, Any], fields: Mapping[str, Any]) -> Any:
@@ -163,13 +212,23 @@ def computed(term: Term, index: Mapping[str, Any], fields: Mapping[str, Any]) ->
         case "field":
             return _looked_up(fields[term.of], parts, len(index))
         case "table":
-            numbers = np.array(term.of, np.float32 if term.is_float else np.int64)
-            return numbers[np.minimum(parts[0], len(numbers) - 1)]
+            return _chosen(parts, np.float32 if term.is_float else np.int64)
         case "exp2":
             return np.ldexp(np.float32(1), parts[0].astype(np.int32))
     functions = {"+": np.add, "-": np.subtract, "*": np.multiply, "//": np.floor_divide,
                  "%": np.mod, "min": np.minimum, "max": np.maximum, "abs": np.abs}  # fmt: skip
     return functions[term.kind](*parts)
+
+
+def _chosen(parts: list[Any], kind: Any) -> Any:
+    """Return items of a table at indices."""
+    index, *items = parts
+    if all(np.ndim(one) == 0 for one in items):
+        return np.array(items, kind)[index]
+    found = np.asarray(items[-1]).astype(kind)
+    for k, one in enumerate(items[:-1]):
+        found = np.where(index == k, np.asarray(one).astype(kind), found)
+    return found
 
 
 def _looked_up(array: Any, index: list[Any], rank: int) -> Any:

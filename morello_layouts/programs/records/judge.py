@@ -6,19 +6,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations
 from math import prod
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from morello_layouts.core.expr.assumptions import meet_all
-from morello_layouts.core.expr.sizes import Int, is_nonnegative
+from morello_layouts.core.expr.sizes import Int, evaluated, is_nonnegative
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.maps.subject import names_in
 from morello_layouts.core.plain import Displayed
+from morello_layouts.errors import LayoutError
 from morello_layouts.programs.records.block import Block, Part, part_of
-from morello_layouts.programs.records.values import places
+from morello_layouts.programs.records.values import bytes_of_block, decode, places
 from morello_layouts.proof import are_equivalent, is_injective
 from morello_layouts.proof.disjoint import DISJOINT, INSIDE, are_disjoint, is_below
-from morello_layouts.proof.verdict import Proof, SymbolicCounterexample
+from morello_layouts.proof.verdict import Proof, SymbolicCounterexample, sizes_text
 
 
 @frozen(slots=False)
@@ -74,10 +75,10 @@ class RecordProof(Displayed):
         names = ", ".join(names_in([*self.record.blocks])) or ", ".join(self.record.names)
         where = f", for each {names}" if names else ""
         where += "".join(f", if {one}" for one in self.assumptions)
-        apart = ", share no bit," if count > 1 else ""
+        apart, s = (", share no bit,", "") if count > 1 else ("", "s")
         if self.unused == 0:
-            return f"exact: {pieces}{apart} and cover {used} of {bits} bits of a block{where}"
-        return f"{pieces}{apart} and leave {self.unused} of {bits} bits of a block unused{where}"
+            return f"exact: {pieces}{apart} and cover{s} {used} of {bits} bits of a block{where}"
+        return f"{pieces}{apart} and leave{s} {self.unused} of {bits} bits of a block unused{where}"
 
     def __bool__(self) -> bool:
         if self.holds is None:
@@ -108,51 +109,53 @@ def _all(claim: str, proofs: Iterator[Proof]) -> Proof:
     for one in proofs:
         if one.holds is False:
             return one
-        if one.holds is None:
-            open_one = open_one or one
+        if one.holds is None and open_one is None:
+            open_one = one
         decider = decider or one.decider
-    return open_one or Proof(claim, True, "every piece is", decider)
+    return Proof(claim, True, "every piece is", decider) if open_one is None else open_one
 
 
 def _inside(part: Part, end: Int, budget: int | None) -> Proof:
     if is_nonnegative(end - part.end):
         return Proof(INSIDE, True, f"{part.label} ends at bit {part.end} of {end}", "")
     found = is_below(part.bits, end, budget=budget)
-    return _told(found, part, part, lambda at, _: f"{part.element(at)} lies at bit "
-                 f"{part.bits(*at)}, and the block ends at bit {end}")  # fmt: skip
+    return _told(found, part, part, "{0} lies at bit {2}, and the block ends at bit {4}", end=end)
 
 
 def _injective(part: Part, budget: int | None) -> Proof:
     lo, hi = part.field.piece_bits(part.piece)
     if part.units is None:
         return Proof("injective", True, "one number", "")
-    unit = part.field.piece_unit(part.piece)
-    if is_nonnegative(unit - (hi - lo)):
+    if is_nonnegative(part.field.piece_unit(part.piece) - (hi - lo)):
         found = is_injective(part.units, budget=budget)
-        return _told(found, part, part, lambda a, b: f"{part.element((*a, 0))} and "
-                     f"{part.element((*b, 0))} share bit {part.bits(*a, 0)}")  # fmt: skip
+        return _told(found, part, part, "{0} and {1} share bit {2}", bit=(0,))
     found = is_injective(part.bits, budget=budget)
-    return _told(found, part, part, lambda a, b: f"{part.element(a)} and {part.element(b)} share "
-                 f"bit {part.bits(*a)}")  # fmt: skip
+    return _told(found, part, part, "{0} and {1} share bit {2}")
 
 
 def _apart(one: Part, other: Part, budget: int | None) -> Proof:
     if is_nonnegative(other.first - one.end) or is_nonnegative(one.first - other.end):
         return Proof(DISJOINT, True, f"{one.label} and {other.label} lie one after the other", "")
     found = are_disjoint(one.bits, other.bits, budget=budget)
-    return _told(found, one, other, lambda a, b: f"{one.element(a)} and {other.element(b)} share "
-                 f"bit {one.bits(*a)}")  # fmt: skip
+    return _told(found, one, other, "{0} and {1} share bit {2}")
 
 
-def _told(proof: Proof, one: Part, other: Part, words: Any) -> Proof:
-    """Return a proof whose reason names fields, elements and bits."""
+def _told(
+    proof: Proof, one: Part, other: Part, words: str, *, end: Int = 0, bit: tuple[int, ...] = ()
+) -> Proof:
+    """Return a proof whose reason names fields, elements and bits, at sizes if they are names."""
     if proof.holds is not False:
         return replace(proof, reason=f"{one.label}: {proof.reason}")
-    found, sizes = proof.counterexample, ""
+    found, sizes = proof.counterexample, {}
     if isinstance(found, SymbolicCounterexample):
-        return replace(proof, reason=f"{one.label}, {other.label}: {proof.reason}")
+        found, sizes = found.at, dict(found.sizes)
     pair = found if found and isinstance(found[0], tuple) else (found, found)
-    return replace(proof, reason=f"{sizes}{words(*pair)}")
+    a, b = ((*at, *bit) for at in pair)
+    parts = [(part.at(sizes), at) for part, at in ((one, a), (other, b))]
+    elements, bits = ([f(*each) for each in parts] for f in (Part.element, Part.bit))
+    last = end if isinstance(end, int) else evaluated(end, sizes)
+    start = f"{sizes_text(sizes)}: " if sizes else ""
+    return replace(proof, reason=start + words.format(*elements, *bits, last))
 
 
 AGREE: Final = "read as written"
@@ -170,13 +173,19 @@ class RecordAgreement(Displayed):
 
     fields: Mapping[str, Proof]  #: for each field of the reader, that its bits are read as written.
     size: Proof  #: that the blocks of both have one size.
+    #: that both make the same values of the same numbers, if both have a formula of them.
+    value: Proof | None = None
 
-    json_keys: ClassVar = ("holds", "verdict", "fields", "size")
+    json_keys: ClassVar = ("holds", "verdict", "fields", "size", "value")
+
+    @property
+    def _all(self) -> tuple[Proof, ...]:
+        return (*self.fields.values(), self.size, *([] if self.value is None else [self.value]))
 
     @property
     def holds(self) -> bool | None:
-        """Whether all agrees: True, False, or None where a field is undecided."""
-        each = [one.holds for one in (*self.fields.values(), self.size)]
+        """Whether all agrees: True, False, or None where a part is undecided."""
+        each = [one.holds for one in self._all]
         return False if False in each else None if None in each else True
 
     def __bool__(self) -> bool:
@@ -189,7 +198,7 @@ class RecordAgreement(Displayed):
         """The answer in one line."""
         if self.holds:
             return f"agree: {', '.join(self.fields) or 'no field'} read as written in each block"
-        wrong = [one for one in (*self.fields.values(), self.size) if one.holds is not True]
+        wrong = [one for one in self._all if one.holds is not True]
         decided = [one for one in wrong if one.holds is False] or wrong
         start = "do not agree" if self.holds is False else "undecided"
         conditions = [str(one.condition) for one in decided if one.condition is not None]
@@ -207,7 +216,38 @@ def agree(writer: Block, reader: Block, *, budget: int | None = None) -> RecordA
     many = writer.blocks != () or reader.blocks != ()
     a, b = writer.bits, reader.bits
     reason = f"blocks of {a} bits are written, and of {b} bits read"
-    return RecordAgreement(fields, Proof(AGREE, a == b or not many, reason, ""))
+    size = Proof(AGREE, a == b or not many, reason, "")
+    found = RecordAgreement(fields, size)
+    same = writer.fields and found.holds and {one.name for one in writer.fields} == {*fields}
+    return replace(found, value=_same_values(writer, reader)) if same else found
+
+
+def _same_values(writer: Block, reader: Block) -> Proof | None:
+    """Compare the formulas of values: their texts, else what they make of random bytes."""
+    one, other = writer.value, reader.value
+    if one is None or other is None:
+        return None
+    if one == other:
+        return Proof(AGREE, True, "the values have one formula", "")
+    random = np.random.default_rng(0)
+    for size in (1, 2, 8, 64):
+        try:
+            both = [r.at(**dict.fromkeys(r.names, size)) for r in (writer, reader)]
+            data = random.integers(0, 256, bytes_of_block(both[0]), np.uint8).tobytes()
+            wrote, read = (decode(replace(r, blocks=()), data)[0] for r in both)
+        except LayoutError:
+            continue
+        if wrote.shape != read.shape:
+            reason = f"values {list(wrote.shape)} are written, and {list(read.shape)} read"
+            return Proof(AGREE, False, reason, "enumeration")
+        different = (wrote != read) & ~(np.isnan(wrote) & np.isnan(read))
+        if different.any():
+            at = tuple(map(int, np.argwhere(different)[0]))
+            reason = (f"value[{','.join(map(str, at))}] of the same numbers is written as "
+                      f"{wrote[at]:g} and read as {read[at]:g}")  # fmt: skip
+            return Proof(AGREE, False, reason, "enumeration", counterexample=at)
+    reason = "the formulas of values are not the same text, and no bytes that tell them apart are"
+    return Proof(AGREE, None, f"{reason} known", "enumeration")
 
 
 def _field_agrees(writer: Block, reader: Block, name: str, budget: int | None) -> Proof:
@@ -222,13 +262,17 @@ def _field_agrees(writer: Block, reader: Block, name: str, budget: int | None) -
     if all(isinstance(n, int) for n in given.shape) and not _open_names(writer, reader, name):
         return _same_places(writer, reader, name)
     parts = writer.parts_of(name), reader.parts_of(name)
-    if len(parts[0]) == len(parts[1]) == 1:
-        known = meet_all(fact for (part,) in parts for fact in part.bits.assumptions)
-        one, other = (part_of(part.field, part.piece, known) for (part,) in parts)
-        found = are_equivalent(one.bits, other.bits, budget=budget)
-        return _told(found, one, other, lambda at, _: f"{one.element(at)} is written at bit "
-                     f"{one.bits(*at)} and read at bit {other.bits(*at)}")  # fmt: skip
-    return Proof(AGREE, None, f"{name}: sizes are names, and it has several pieces", "")
+    known = meet_all(fact for each in parts for part in each for fact in part.bits.assumptions)
+    held = [{p.holds: part_of(p.field, p.piece, known) for p in each} for each in parts]
+    if held[0].keys() != held[1].keys():
+        reason = f"{name}: sizes are names, and its pieces are not of the same elements and bits"
+        return Proof(AGREE, None, reason, "")
+    return _all(AGREE, (_same_bits(one, held[1][key], budget) for key, one in held[0].items()))
+
+
+def _same_bits(one: Part, other: Part, budget: int | None) -> Proof:
+    found = are_equivalent(one.bits, other.bits, budget=budget)
+    return _told(found, one, other, "{0} is written at bit {2} and read at bit {3}")
 
 
 def _open_names(writer: Block, reader: Block, name: str) -> bool:

@@ -76,13 +76,14 @@ class Record(Block):
         """
         return decode(self, buffer)
 
-    def code(self, target: str = "c") -> str:
-        """Return a function that computes the values of blocks.
+    def code(self, target: str = "c", *, stores: bool = False) -> str:
+        """Return functions that read the numbers of fields, and one that computes all values.
 
         Args:
             target: ``"c"``, ``"cuda"``, ``"rust"`` or ``"python"``.
+            stores: add functions that write a number.
         """
-        return code(self, target)
+        return code(self, target, stores=stores)
 
     def svg(self) -> str:
         """Return a picture of the bits of a block as an SVG document, a colour a field."""
@@ -142,11 +143,11 @@ def record(text: str) -> Record:
 
 
 def _unknown(name: str) -> LayoutError:
-    if name.lower() == "tq1_0":
+    if re.fullmatch(r"iq[123]_\w+", name.lower()):
         return LayoutError(
-            "tq1_0: expected fields of bits",
-            "it packs five weights of three values into a byte as digits of a number: 3**5 <= 256",
-            "ask about tq2_0, whose weights have two bits each",
+            f"{name}: expected numbers of its bits",
+            "its bits are indices into code books of vectors, which stand in no formula here",
+            "ask about iq4_nl or iq4_xs, whose table has 16 numbers",
         )
     return LayoutError(
         f"a packed format: expected one of {', '.join(_table())}, got {shown(name)}",

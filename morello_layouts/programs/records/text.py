@@ -88,8 +88,8 @@ _FIELD: Final = made(
 _VALUE: Final = made(
     Value,
     Terminal("a formula such as value[k:32] = …", r"value\s*\["),
-    field("index", many(_matched("an index such as k:32", r"([a-z]\w*)\s*:\s*([0-9]{1,9})",
-                                 lambda name, n: (name, int(n))), ",", "]", least=1)),
+    field("index", many(_matched("an index such as k:32", rf"([a-z]\w*)\s*:\s*({_NUMBER})",
+                                 lambda name, n: (name, parse_number(n))), ",", "]", least=1)),
     "=",
     field("formula", _matched("a formula", r"([^;}\n]+)", str.strip)),
     field("", word(";"), default=None),

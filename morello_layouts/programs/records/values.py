@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import prod
-from typing import Any
+from typing import Any, Final
 
 from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.recipe import known
@@ -13,11 +13,12 @@ from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.programs.records.block import Block, Part
 from morello_layouts.programs.records.formula import computed, read_formula
 
-_CHUNK = 1 << 14  # blocks that are computed at a time
-_SMALL = {
-    "f8e4m3fn": (4, 3), "f8e5m2": (5, 2), "f6e2m3fn": (2, 3), "f6e3m2fn": (3, 2),
+_CHUNK = 1 << 22  # values that are computed at a time
+SMALL_FLOATS: Final = {
+    "f16": (5, 10), "f8e4m3fn": (4, 3), "f8e5m2": (5, 2), "f6e2m3fn": (2, 3), "f6e3m2fn": (3, 2),
     "f4e2m1fn": (2, 1),
 }  # fmt: skip
+"""The bits of exponent and mantissa of floats with a sign."""
 
 
 def runs(part: Part) -> Iterator[tuple[int, int, Any]]:
@@ -187,13 +188,13 @@ def floats(bits: Any, kind: str) -> Any:
     if kind == "f8e8m0fnu":
         powers = np.ldexp(np.float32(1), bits.astype(np.int32) - 127)
         return np.where(bits == 255, np.float32(np.nan), powers)
-    if kind not in _SMALL:
+    if kind not in SMALL_FLOATS:
         raise UnsupportedError(
             f"{kind}: its values are not computed",
-            f"known are f16, bf16, f32, f8e8m0fnu, {', '.join(_SMALL)}",
+            f"known are bf16, f32, f8e8m0fnu, {', '.join(SMALL_FLOATS)}",
             "write the type as u8, and a formula of its values",
         )
-    exponents, mantissas = _SMALL[kind]
+    exponents, mantissas = SMALL_FLOATS[kind]
     sign = 1 - 2 * (bits >> exponents + mantissas & 1)
     exponent, mantissa = bits >> mantissas & (1 << exponents) - 1, bits & (1 << mantissas) - 1
     bias = (1 << exponents - 1) - 1
@@ -218,17 +219,19 @@ def decode(record: Block, buffer: Any) -> Any:
     """
     term = read_formula(record)
     rows = blocks_of(record, buffer)
-    sizes = dict(record.value.index if record.value is not None else ())
+    index = record.value.index if record.value is not None else ()
+    sizes = {name: known((n,))[0] for name, n in index}
     out = np.empty((len(rows), *sizes.values()), np.float32)
     grid = np.indices((1, *sizes.values()), sparse=True)[1:]
-    index = dict(zip(sizes, grid, strict=True))
-    for start in range(0, len(rows), _CHUNK):
-        chunk = rows[start : start + _CHUNK]
+    places = dict(zip(sizes, grid, strict=True))
+    step = max(1, _CHUNK // prod(sizes.values()))
+    for start in range(0, len(rows), step):
+        chunk = rows[start : start + step]
         one = replace(record, blocks=(len(chunk),))
         fields = extract(one, chunk)
         for f in record.fields:
-            if f.type[0] not in "us":
+            if not f.is_integer:
                 fields[f.name] = floats(fields[f.name], f.type)
         with np.errstate(invalid="ignore", over="ignore"):
-            out[start : start + _CHUNK] = computed(term, index, fields)
+            out[start : start + step] = computed(term, places, fields)
     return out
