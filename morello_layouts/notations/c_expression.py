@@ -28,9 +28,7 @@ _SYNTAX: Final = Syntax(
 )
 
 
-def _at_least_zero(
-    operator: str, operation: Callable[..., Any]
-) -> Callable[..., AffineExpr]:
+def _at_least_zero(operator: str, operation: Callable[..., Any]) -> Callable[..., AffineExpr]:
     def apply(*parts: Any) -> AffineExpr:
         for part in parts:
             is_form = isinstance(part, AffineExpr)

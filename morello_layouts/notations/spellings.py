@@ -134,7 +134,9 @@ def _cute(call: Call) -> Any:
                 "give the layout that CuTe prints",
             )
         if not all(isinstance(n, int) for n in first.values) or len(first.values) != 3:
-            _refuse("Swizzle: expected three numbers", "they are B, M and S", "write Swizzle<3,3,3>")
+            _refuse(
+                "Swizzle: expected three numbers", "they are B, M and S", "write Swizzle<3,3,3>"
+            )
         offset = _cute_numbers(middle[0]) if middle else 0
         return ComposedLayout(Swizzle(*first.values), layout=_cute(last), offset=offset)
     is_layout = isinstance(call, Call) and call.name in ("Layout", "make_layout")
@@ -297,7 +299,9 @@ def _element(value: Any) -> ElementType | None:
     return None if name is None else ElementType(name, ELEMENT_BITS[name])
 
 
-_FX: Final = re.compile(r'\s*(?:Tensor\s*)?"?([a-z]+[0-9]+)\[([\w, ]*)\]\[([\w, ]*)\]([a-z]+(:\d+)?)?"?\s*')
+_FX: Final = re.compile(
+    r'\s*(?:Tensor\s*)?"?([a-z]+[0-9]+)\[([\w, ]*)\]\[([\w, ]*)\]([a-z]+(:\d+)?)?"?\s*'
+)
 _FX_TYPES: Final = {"b8": "pred", "i8": "s8", "i16": "s16", "i32": "s32", "i64": "s64"}
 
 
@@ -321,7 +325,9 @@ READERS: Final[dict[str, Callable[[Call], Any]]] = {
     **dict.fromkeys(_CALLS, _strided),
 }
 
-_GLUON: Final = re.compile(r"(\w+\.)*\w*(Shared|Distributed|Linear|Operand|Blocked|Slice)\w*Layout\(")
+_GLUON: Final = re.compile(
+    r"(\w+\.)*\w*(Shared|Distributed|Linear|Operand|Blocked|Slice)\w*Layout\("
+)
 _BEFORE: Final = re.compile(
     r"\s*(?:(?:using|auto|const|constexpr|static)\s+)*(?:[A-Za-z_]\w*\s*=(?!=)\s*)?"
 )
@@ -332,7 +338,9 @@ _STRIDES: Final = re.compile(
 _TORCH: Final = re.compile(
     r"\s*(?:memory_format\s*=\s*)?torch\.(contiguous_format|channels_last(?:_3d)?)\s*\Z"
 )
-_AVAL: Final = re.compile(r"\s*(?:ShapedArray\(\s*)?([a-z]+[0-9]+\w*)(\[[\w,\s]*\])(?:\{\})?\s*\)?\s*")
+_AVAL: Final = re.compile(
+    r"\s*(?:ShapedArray\(\s*)?([a-z]+[0-9]+\w*)(\[[\w,\s]*\])(?:\{\})?\s*\)?\s*"
+)
 _POINTER: Final = re.compile(
     r"\s*(?:Layout\s*:\s*|tensor<\s*)?(?:(?:raw_ptr|[gsr]mem_ptr|tmem_ptr|ptr)[^o]*?\s+o\s+)?"
     r"(?=[_(S0-9?-])"

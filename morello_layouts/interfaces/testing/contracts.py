@@ -152,9 +152,7 @@ class Contract(Displayed):
         if self.kind == "bijective":
             proof = api.is_bijective(m)
             return proof.holds, str(proof)
-        answers = [
-            api.bank_conflicts(m, each, bits=own.get("bits")) for each in own["accesses"]
-        ]
+        answers = [api.bank_conflicts(m, each, bits=own.get("bits")) for each in own["accesses"]]
         return not any(map(has_conflicts, answers)), "\n".join(map(str, answers))
 
     def __str__(self) -> str:
@@ -259,7 +257,7 @@ def _require_keys(kind: str, given: Mapping[str, Any], at: Callable[[str], Layou
             raise LayoutError(
                 f"{at(key).what}: expected {kinds[allowed[key]]}, got {shown(value)}",
                 "layouts and sizes are texts, as on the command line",
-                f'write {key} = {[""] if allowed[key] is list else 16 if allowed[key] is int else "…"!r}',
+                f"write {key} = {[''] if allowed[key] is list else 16 if allowed[key] is int else '…'!r}",
             )
     for key in _NEEDED[kind]:
         if key not in given:

@@ -20,7 +20,9 @@ from morello_layouts.core.plain import Displayed
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.notations.functions import layout_of_function
 
-_RULE: Final = "a BlockSpec has the sizes of a block, and a function from a step to the block's place"
+_RULE: Final = (
+    "a BlockSpec has the sizes of a block, and a function from a step to the block's place"
+)
 
 
 class _Side(NamedTuple):
@@ -229,9 +231,7 @@ def _start(
         ) from error
     if len(numbers) != len(sides):
         _wrong(f"the index map: expected {count(len(sides), 'number')}, got {found}")
-    return tuple(
-        at * side.unit - side.before for at, side in zip(numbers, sides, strict=True)
-    )
+    return tuple(at * side.unit - side.before for at, side in zip(numbers, sides, strict=True))
 
 
 def _ends(
@@ -286,7 +286,5 @@ def _formulas(function: Callable[..., Any], sides: Sequence[_Side], axes: int) -
         return ""
     if len(found.parameters) != axes or len(found.forms) != len(sides):
         return ""
-    forms = (
-        form * side.unit - side.before for form, side in zip(found.forms, sides, strict=True)
-    )
+    forms = (form * side.unit - side.before for form, side in zip(found.forms, sides, strict=True))
     return f"({', '.join(map(str, forms))}{',' if len(sides) == 1 else ''})"

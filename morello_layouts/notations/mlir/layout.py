@@ -130,8 +130,10 @@ class MlirType(Layout):
         return tuple(SizeExpr.named(f"N{k}") if n is None else n for k, n in enumerate(self.dims))
 
     def bound(self, shape: Sequence[Int], /) -> MlirType | None:
-        if None not in self.dims or len(shape) != len(self.dims) or any(
-            n not in (None, given) for n, given in zip(self.dims, shape, strict=True)
+        if (
+            None not in self.dims
+            or len(shape) != len(self.dims)
+            or any(n not in (None, given) for n, given in zip(self.dims, shape, strict=True))
         ):
             return None
         return replace(self, given=tuple(shape))

@@ -19,7 +19,9 @@ OPERATION: Final = re.compile(
 ALIAS: Final = re.compile(r"(?m)^[ \t]*(#[A-Za-z_][\w$]*)[ \t]*=[ \t]*(.+?)[ \t]*$")
 """Matches the definition of an alias on a line of its own."""
 
-_TYPE: Final = re.compile(r"(?<![\w.])(?:tensor|memref|vector|!ttg\.memdesc|!triton_gpu\.memdesc|!tt\.memdesc)<")
+_TYPE: Final = re.compile(
+    r"(?<![\w.])(?:tensor|memref|vector|!ttg\.memdesc|!triton_gpu\.memdesc|!tt\.memdesc)<"
+)
 _TRITON: Final = re.compile(r"#(ttg|triton_gpu)\.")
 _USED: Final = re.compile(r"#[A-Za-z_][\w$]*(?![\w$.<])")
 _CLOSING: Final = {">": "<", ")": "(", "]": "[", "}": "{"}

@@ -197,8 +197,10 @@ class XlaShape(Layout):
 
     def bound(self, shape: Sequence[Int], /) -> XlaShape | None:
         own = self.sizes
-        if None not in own or len(own) != len(shape) or any(
-            n not in (None, given) for n, given in zip(own, shape, strict=True)
+        if (
+            None not in own
+            or len(own) != len(shape)
+            or any(n not in (None, given) for n, given in zip(own, shape, strict=True))
         ):
             return None
         dims = tuple(n if isinstance(n, int) else str(n) for n in shape)

@@ -289,7 +289,9 @@ def _details(group: list[OomAllocation]) -> Iterator[str]:
             yield " ".join(words)
 
 
-def read_oom(source: str | os.PathLike[str] | Exception, generation: str | None = None) -> OomReport:
+def read_oom(
+    source: str | os.PathLike[str] | Exception, generation: str | None = None
+) -> OomReport:
     """Return the compiler's out-of-memory report, each allocation with the reason for its size.
 
     Args:

@@ -142,7 +142,9 @@ _WHY: Final = "a dump is a line HloModule, then computations with one instructio
 _FIX: Final = "give the text as the compiler wrote it, without the prefixes of a log"
 
 
-def read_hlo(source: str | os.PathLike[str] | Any, *, progress: Progress | None = None) -> HloModule:
+def read_hlo(
+    source: str | os.PathLike[str] | Any, *, progress: Progress | None = None
+) -> HloModule:
     """Return the module in HLO text: a compiler's dump, or a part of one.
 
     The text may be instructions alone, their lines broken or not. An operand or computation that
