@@ -8,16 +8,15 @@ begins like one of these is read here; all others are left to the notations.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
 from morello_layouts.core.expr.sizes import SizeExpr
-from morello_layouts.core.layout import Arrays, ElementType
+from morello_layouts.core.layout import Arrays, ElementType, nearest_type
 from morello_layouts.core.limits import EXPR_NESTING
 from morello_layouts.errors import LayoutError, ParseError
-from morello_layouts.notations.elements import nearest_type
-from morello_layouts.notations.grammar import Source, Syntax, Terminal, Token, integer
+from morello_layouts.notations.grammar import Source, Syntax, Terminal, integer
 
 _SYNTAX: Final = Syntax(
     "a call has a name, and values in brackets", "write it as the source or the console has it"
@@ -220,7 +219,7 @@ def _jax_aval(call: Call) -> Any:
 
     shape, dtype = call.get("shape", 0), call.get("dtype", 1)
     element = nearest_type(getattr(dtype, "name", str(dtype)))
-    if shape is None or element is None or "sharding" in call.keys:  # noqa: SIM118
+    if shape is None or element is None or "sharding" in call.keys:
         _refuse(
             f"{call.name}: expected a shape and a type of elements",
             "a sharding is written behind the array",
@@ -293,7 +292,7 @@ def _strided(call: Call) -> Any:
 
 
 def _element(value: Any) -> ElementType | None:
-    from morello_layouts.notations.elements import ELEMENT_BITS
+    from morello_layouts.core.layout import ELEMENT_BITS
 
     name = nearest_type(value.name) if isinstance(value, Call) and not value.values else None
     return None if name is None else ElementType(name, ELEMENT_BITS[name])

@@ -25,12 +25,20 @@ from morello_layouts.interfaces.api.layouts import (
 )
 from morello_layouts.machines.gpu.access import (
     Access,
+    Copy,
     Fragment,
     Lanes,
     access_of_text,
     vector_width_of,
 )
-from morello_layouts.machines.gpu.banks import BankConflicts, BankFormula, conflicts_of, formula_of
+from morello_layouts.machines.gpu.banks import (
+    MEMORIES,
+    BankConflicts,
+    BankFormula,
+    SharedMemory,
+    conflicts_of,
+    formula_of,
+)
 from morello_layouts.machines.gpu.lines import (
     CacheLines,
     Coalescing,
@@ -57,10 +65,11 @@ def bank_conflicts(
     bits: int | None = None,
     vector: int = 1,
     at: Sequence[int] | None = None,
+    gpu: str = "nvidia",
     assuming: Assuming | None = None,
     notation: str | None = None,
 ) -> BankConflicts | BankFormula:
-    """Return how many rounds an access of a warp takes in the shared memory of an NVIDIA GPU.
+    """Return how many rounds an access of a warp takes in the shared memory of a GPU.
 
     Args:
         shared: the layout in shared memory; its buffer begins at bank 0.
@@ -71,13 +80,15 @@ def bank_conflicts(
             ``"ldmatrix.x4"``; there are ``.x1``, ``.x2``, ``.trans`` and ``stmatrix`` too. A
             register layout, as text, value or map, loads its registers, those that follow each
             other in memory as one vector: ``"SM80_16x8x16_F32F16F16F32_TN A"``; ``"store "``
-            before it stores. A Python function takes a lane's number, from 0 to 31, to the
+            before it stores. A Python function takes a lane's number, from 0 on, to the
             coordinate of its first element, or to None if the lane takes no part.
         shape: the sizes, for a layout that carries none.
         bits: bits of an element, by default those of the layout's element type.
         vector: elements of a lane, for a function.
         at: the coordinate at which the access begins, by default every place in turn, as a loop
             over the tile does. A function begins at the origin.
+        gpu: ``nvidia``; or AMD's ``gfx942`` (MI300) or ``gfx950`` (MI350), whose waves have 64
+            lanes.
         assuming: assumptions about symbolic sizes, as for ``index_map``.
         notation: the notation of a text, as for ``parse``.
 
@@ -87,7 +98,8 @@ def bank_conflicts(
     Raises:
         ParseError: if a text is not in any notation.
         ShapeError: if the shape is missing, or lanes leave the tile.
-        UnsupportedError: if the elements of a lane are not one aligned vector.
+        UnsupportedError: if the elements of a lane are not one aligned vector, or nobody says
+            which lanes of such an access a GPU serves together.
 
     >>> print(bank_conflicts("f32[32,32]", "column"))
     32-way conflict: load column of f32[32,32]{1,0}, 32 bits
@@ -102,7 +114,8 @@ at (0, 0)
     """
     m = _with_dims(index_map(shared, shape, assuming=assuming, notation=notation))
     width = _bits(m, bits)
-    asked = _fitted(_access(access, vector), m)
+    memory = _memory(gpu)
+    asked = _on(memory, _fitted(_access(access, vector), m))
     if m.recipe.names:
         if at is not None:
             raise UnsupportedError(
@@ -110,8 +123,34 @@ at (0, 0)
                 "a formula of the pitch is for the access at the origin",
                 "leave out the argument at, or give the sizes numbers: .at(…)",
             )
-        return formula_of(m, asked, width)
-    return conflicts_of(m, asked, width, _place(m, at))
+        return formula_of(m, asked, width, memory)
+    return conflicts_of(m, asked, width, _place(m, at), memory)
+
+
+def _memory(gpu: object) -> SharedMemory:
+    found = MEMORIES.get(gpu.lower()) if isinstance(gpu, str) else None
+    if found is None:
+        raise LayoutError(
+            f"gpu: expected {', '.join(MEMORIES)}, got {shown(gpu)}",
+            "the lanes that share a phase differ between GPUs",
+            "give gfx942 for an MI300, gfx950 for an MI350; nvidia for all of NVIDIA's",
+        )
+    return found
+
+
+def _on(memory: SharedMemory, access: Access) -> Access:
+    """Return an access by the lanes of a GPU."""
+    if memory.lanes == access.lanes:
+        return access
+    if not isinstance(access, Copy | Lanes | Fragment):
+        if memory is MEMORIES["nvidia"]:
+            return access  # ldmatrix of one or two matrices
+        raise UnsupportedError(
+            f"{access} on {memory.name}: not an instruction of this GPU",
+            "ldmatrix and stmatrix are NVIDIA's",
+            "give row.b128 or a register layout, such as v_mfma_f32_32x32x8_f16 A",
+        )
+    return replace(access, lanes=memory.lanes)
 
 
 def coalescing(

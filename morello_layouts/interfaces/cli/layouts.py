@@ -141,6 +141,7 @@ def banks(
     memory: Memory = "shared",
     line: int | None = None,
     lanes: int | None = None,
+    gpu: str | None = None,
     assuming: Assuming | None = None,
     notation: str | None = None,
 ) -> Answer:
@@ -156,8 +157,15 @@ def banks(
         memory: the memory of a GPU, or a CPU's cache.
         line: bytes of a line of a CPU's cache.
         lanes: elements, or vectors, of one run through a CPU's cache.
+        gpu: nvidia, AMD's gfx942 (MI300) or gfx950 (MI350); by default nvidia.
         notation: the notation of the layout, if its text does not tell.
     """
+    if gpu is not None and (memory != "shared" or best):
+        raise LayoutError(
+            "--gpu was given for another question than the banks of an access",
+            "only these differ between GPUs here; the best swizzle is for NVIDIA's",
+            "leave it out",
+        )
     if best:
         return _best(texts, shape, bits)
     layout, *accesses = texts
@@ -168,13 +176,14 @@ def banks(
             "give accesses behind the layout: row, column, row.b128, ldmatrix, or a fragment",
         )
     given = {"line": line, "lanes": lanes}
-    more = {name: n for name, n in given.items() if n is not None}
+    more: dict[str, Any] = {name: n for name, n in given.items() if n is not None}
     if more and memory != "cache":
         raise LayoutError(
             f"--{next(iter(more))} was given for {memory} memory",
             "lines, and runs of any length, are of a CPU's cache",
             "add --in cache, or leave it out",
         )
+    more |= {} if gpu is None else {"gpu": gpu}
     m = api.index_map(layout, shape, assuming=assuming, notation=notation)
     ask = partial(getattr(api, _MEMORIES[memory]), m, bits=bits, at=at, **more)
     answers = [ask(access) for access in accesses]

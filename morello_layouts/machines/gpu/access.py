@@ -418,6 +418,9 @@ def _is_vector(m: IndexMap, dim: int, width: int) -> bool:
     return "r" not in names and all(factor % width == 0 for factor in factors)
 
 
+_MFMA: Final = "v_mfma_f32_32x32x8_f16 A"  # an operand of 64 lanes
+
+
 @frozen
 class Fragment(Access):
     """The registers of a fragment, loaded from a tile or stored to it.
@@ -440,11 +443,7 @@ class Fragment(Access):
     #: the array of which neighbours are neighbours; None for rows of a tile. If sizes are names,
     #: vectors lie along one dimension.
     memory: IndexMap | None = field(default=None, compare=False)
-
-    @property
-    def lanes(self) -> int:  # type: ignore[override]
-        """Lanes of an instruction."""
-        return LANES
+    lanes: int = LANES  #: lanes of an instruction.
 
     def requests(
         self, shape: tuple[int, ...], bits: int, at: tuple[int, ...] | None
@@ -458,22 +457,23 @@ class Fragment(Access):
                 "a fragment is a part of a tile",
                 "give a layout with as many dimensions",
             )
-        elements, held = _once(*_elements(recipe))
+        elements, held = _once(*_elements(recipe, self.lanes))
         warps, _, registers, rank = elements.shape
         most = max(1, WIDEST // bits)
         most = min(most, self.widest or most)
         origins, count = places(
             shape, block, at, max(1, most * ACCESS_INSTRUCTIONS // (warps * registers))
         )
-        every = (origins[:, None, None, None] + elements).reshape(-1, LANES, registers, rank)
+        every = (origins[:, None, None, None] + elements).reshape(-1, self.lanes, registers, rank)
         active = np.tile(held, (len(origins), 1, 1)) & np.less(every, shape).all(axis=-1)
         order, vector = self._vectors(every * active[..., None], active, most, bits)
         groups = registers // vector
         kept = warps * max(1, ACCESS_INSTRUCTIONS // (warps * groups))
-        shares = (-1, LANES, groups, vector)
+        shares = (-1, self.lanes, groups, vector)
         every = every[:kept, :, order].reshape(*shares, rank).swapaxes(1, 2)
-        every = every.reshape(-1, LANES, vector, rank)
-        active = active[:kept, :, order].reshape(shares)[..., 0].swapaxes(1, 2).reshape(-1, LANES)
+        every = every.reshape(-1, self.lanes, vector, rank)
+        active = active[:kept, :, order].reshape(shares)[..., 0]
+        active = active.swapaxes(1, 2).reshape(-1, self.lanes)
         every = every * active[..., None, None]
         own = None if self.memory is None else every
         return LaneRequests(every[:, :, 0], active, vector, count * warps * groups, own)
@@ -482,15 +482,18 @@ class Fragment(Access):
         """Return the fragment's recipe: at its own shape, or at that of the tile.
 
         Raises:
-            UnsupportedError: if it has no 32 lanes.
+            UnsupportedError: if it has another number of lanes.
         """
         recipe = Subject(self.layout, shape if self.layout.sizes is None else None).map().recipe
         sizes = dict(zip(recipe.axis_names, recipe.physical_shape, strict=False))
-        if sizes.get("lane") != LANES:
+        if sizes.get("lane") != self.lanes:
+            other = "SM80_16x8x16_F32F16F16F32_TN A" if self.lanes == LANES else _MFMA
             raise UnsupportedError(
-                f"{self.text}: expected an axis lane of 32, got {sizes or 'plain memory'}",
+                f"{self.text}: expected an axis lane of {self.lanes}, got "
+                f"{sizes or 'plain memory'}",
                 "an access by a fragment says which lane of a warp has which element",
-                "give a fragment, such as SM80_16x8x16_F32F16F16F32_TN A",
+                f"give a fragment, such as {other}"
+                + (", or the gpu that has these lanes" if "lane" in sizes else ""),
             )
         return recipe
 
@@ -565,14 +568,14 @@ def _once(elements: Array, held: NDArray[np.bool_]) -> tuple[Array, NDArray[np.b
     return elements[:, :, kept], held[:, :, kept]
 
 
-def _elements(recipe: Recipe) -> tuple[Array, NDArray[np.bool_]]:
+def _elements(recipe: Recipe, lanes: int) -> tuple[Array, NDArray[np.bool_]]:
     """Return the element at each place and whether there is one: warps by lanes by registers."""
     names, sizes = recipe.axis_names, known(recipe.physical_shape)
     lane = names.index("lane")
     inner = [k for k, name in enumerate(names) if name == "register"]
     order = [*(k for k in range(len(names)) if k not in (lane, *inner)), lane, *inner]
     grid = np.indices(sizes).transpose(0, *(k + 1 for k in order))
-    shape = (-1, LANES, prod(sizes[k] for k in inner))
+    shape = (-1, lanes, prod(sizes[k] for k in inner))
     found, limits = logical_coordinates(recipe, [axis.reshape(shape) for axis in grid])
     held = np.ones(grid[0].reshape(shape).shape, bool)
     for x, n in limits:

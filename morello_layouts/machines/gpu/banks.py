@@ -6,14 +6,20 @@ words to give. Lanes of 8 or 16 bytes are served in phases of 16 or 8 lanes, as 
 bytes at a time. Two phases of a load merge if in the whole warp each lane l asks for the same
 address as lane l xor 1, or each as lane l xor 2: NVIDIA's engineers say so of compute capability
 7.x, and public microbenchmarks find it on later ones. Of a symbolic pitch the ways are a formula.
+
+AMD's waves have 64 lanes. Which of them share a phase depends on the instruction: of loads of 16
+bytes they are not neighbours. What AMD's documents do not say was measured in public on an MI300X
+(gfx942) and an MI355X (gfx950); what nobody measured is refused. Nothing here ran on a GPU of ours.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from itertools import compress, product
 from math import gcd
+from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, TypeAlias
 
 from morello_layouts.core.description import amount, count, listed
@@ -52,6 +58,81 @@ ROUND: Final = BANKS * WORD
 """Bytes that the banks give in one round."""
 
 
+class Phases(NamedTuple):
+    """Which lanes share a phase: ``sizes`` of them, one after the other in an order."""
+
+    order: Array  #: the lanes in the order in which they are served.
+    sizes: Array  #: the lanes of a phase, for each instruction.
+    banks: int  #: banks that serve a phase.
+
+
+@frozen
+class SharedMemory:
+    """The shared memory of a kind of GPU."""
+
+    name: str  #: as users write it.
+    lanes: int  #: lanes of a warp or wave.
+    #: AMD's: for loads, stores and bytes of a lane the banks, and the first lanes of each run of
+    #: four in a phase, in the first half of the wave; one number for phases of neighbours.
+    served: Mapping[tuple[bool, int], tuple[int, int | tuple[int, ...]]] = MappingProxyType({})
+
+    def phases(self, addresses: Addresses, access: Access) -> Phases:
+        """Return the phases of each instruction.
+
+        Raises:
+            UnsupportedError: if nobody says or measured which lanes share one.
+        """
+        lanes = np.arange(addresses.first.shape[1])
+        if not self.served:
+            return Phases(lanes, phases_of(addresses, access), BANKS)
+        found = self.served.get((access.is_store, max(addresses.width, WORD)))
+        if found is None:
+            kind = f"{'stores' if access.is_store else 'loads'} of {8 * addresses.width} bits"
+            raise UnsupportedError(
+                f"{access} on {self.name}: nobody says which lanes of {kind} share a phase",
+                "neither AMD's documents nor a public measurement that we know",
+                f"known are {self._known()}",
+            )
+        banks, runs = found
+        size = runs if isinstance(runs, int) else 4 * _PHASE_RUNS[len(runs), banks]
+        if not isinstance(runs, int):
+            half = np.add.outer(runs, np.arange(4)).reshape(-1)
+            lanes = np.concatenate([half, half + 32])
+        return Phases(lanes, np.full(len(addresses.first), size), banks)
+
+    def _known(self) -> str:
+        return ", ".join(
+            f"{'stores' if store else 'loads'} of {8 * n} bits" for store, n in sorted(self.served)
+        )
+
+
+# Runs of four lanes that share a phase, of 8 runs in half a wave: two on 32 banks, four on 64.
+_PHASE_RUNS: Final = {(8, 32): 2, (8, 64): 4}
+_QUARTERS: Final = (0, 20, 4, 16, 8, 28, 12, 24)
+_EIGHTHS: Final = (0, 12, 20, 24, 4, 8, 16, 28)
+
+NVIDIA: Final = SharedMemory("nvidia", 32)
+"""Any NVIDIA GPU from compute capability 5.0 on."""
+
+MEMORIES: Final = {
+    each.name: each
+    for each in (
+        NVIDIA,
+        # Loads and stores of 16 bytes: AMD's page on LDS bank conflicts of CK Tile. Of 4 bytes:
+        # AMD's OpenCL guide, half a wave at a time.
+        SharedMemory("gfx942", 64, MappingProxyType({
+            (False, 4): (32, 32), (True, 4): (32, 32),
+            (False, 16): (32, _QUARTERS), (True, 16): (32, 8),
+        })),
+        # Measured on an MI355X by the authors of HipKittens; stores of 16 bytes by AMD's page.
+        SharedMemory("gfx950", 64, MappingProxyType({
+            (False, 8): (64, 32), (True, 8): (32, 16),
+            (False, 16): (64, _EIGHTHS), (True, 16): (32, 8),
+        })),
+    )
+}  # fmt: skip
+"""The kinds of GPU whose shared memory is known, by name."""
+
 _SHOWN: Final = 8  # lanes or words that a text lists
 
 
@@ -71,6 +152,7 @@ class BankConflicts(Displayed):
     json_keys: ClassVar = (
         *("verdict", "access", "layout", "bits", "ways", "wavefronts", "phases", "instructions"),
         *("counted", "at", "bank", "collisions", "ranks", "reason", "vector", "past_edge"),
+        *("gpu", "unmerged"),
     )
 
     access: str  #: the access in words.
@@ -91,6 +173,9 @@ class BankConflicts(Displayed):
     #: lanes, of all instructions that were looked at, whose vectors reach past the edge of the
     #: array: what they get there is not an element.
     past_edge: int = 0
+    gpu: str = "nvidia"  #: the kind of GPU.
+    #: the rounds if two phases with equal addresses did not merge; 0 if this changes nothing.
+    unmerged: int = 0
 
     @property
     def has_conflicts(self) -> bool:
@@ -125,6 +210,11 @@ class BankConflicts(Displayed):
             lines.append(f"  lanes {lanes} ask for words {words} of bank {self.bank}{where}")
         lines.append(f"  {self.reason}")
         lines.append(f"  {self.cost}")
+        if self.unmerged:
+            merged = "two phases merge, since lanes ask for equal addresses in pairs"
+            lines.append(f"  {merged}: {count(self.unmerged, 'wavefront')} without this rule")
+        if self.gpu != NVIDIA.name:
+            lines.append(f"  on {self.gpu}, by rules that no GPU of ours confirmed")
         return lines + _past_edge(self.past_edge, self.vector)
 
     @property
@@ -214,7 +304,7 @@ def phases_of(addresses: Addresses, access: Access) -> Array:
     return found
 
 
-def rounds_of(addresses: Addresses, phase_lanes: Array) -> Array:
+def rounds_of(addresses: Addresses, phase_lanes: Array, banks: int = BANKS) -> Array:
     """Return the rounds of each phase: instructions by phases, 0 for a phase without lanes."""
     instructions, lanes = addresses.first.shape
     most = -(-lanes // int(phase_lanes.min(initial=BANKS)))
@@ -230,34 +320,42 @@ def rounds_of(addresses: Addresses, phase_lanes: Array) -> Array:
         is_new = words >= 0
         is_new[:, 1:] &= words[:, 1:] != words[:, :-1]
         row = np.repeat(np.arange(len(words)), is_new.sum(axis=1))
-        counts = np.bincount(row * BANKS + words[is_new] % BANKS, minlength=len(words) * BANKS)
-        found[which, :phases] = counts.reshape(len(which), phases, BANKS).max(axis=2)
+        counts = np.bincount(row * banks + words[is_new] % banks, minlength=len(words) * banks)
+        found[which, :phases] = counts.reshape(len(which), phases, banks).max(axis=2)
     return found
 
 
 def conflicts_of(
-    m: IndexMap, access: Access, bits: int, at: tuple[int, ...] | None
+    m: IndexMap,
+    access: Access,
+    bits: int,
+    at: tuple[int, ...] | None,
+    memory: SharedMemory = NVIDIA,
 ) -> BankConflicts:
     """Return what an access of a layout in shared memory costs."""
-    if not has_numpy() and isinstance(access, Numbered):
+    if not has_numpy() and isinstance(access, Numbered) and memory is NVIDIA:
         return _by_lane(m, access, bits, at)
     requests = access.requests(m.shape, bits, at)
     addresses = addresses_of(m, requests, bits, access)
-    phase_lanes = phases_of(addresses, access)
-    rounds = rounds_of(addresses, phase_lanes)
+    order, phase_lanes, banks = memory.phases(addresses, access)
+    served = Addresses(addresses.first[:, order], addresses.active[:, order], addresses.width)
+    rounds = rounds_of(served, phase_lanes, banks)
     totals = int(rounds.sum()), int((rounds > 0).sum())
     kept = len(requests.coordinates)
     asked: PhaseLanes = {}
     if totals[0]:
         worst, phase = map(int, np.unravel_index(rounds.argmax(), rounds.shape))
-        lanes = np.arange(addresses.first.shape[1])
-        inside = (lanes // phase_lanes[worst] == phase) & addresses.active[worst]
-        starts = addresses.first[worst].tolist()
+        inside = (np.arange(len(order)) // phase_lanes[worst] == phase) & served.active[worst]
         first = requests.coordinates[worst * kept // len(addresses.first)].tolist()
-        asked = {k: (starts[k], tuple(first[k])) for k in np.flatnonzero(inside).tolist()}
+        starts = addresses.first[worst].tolist()
+        asked = {k: (starts[k], tuple(first[k])) for k in order[inside].tolist()}
     past = requests.past_edge(known(m.recipe.shape))
-    found = Counted(*totals, requests.total, kept, asked, addresses.width, requests.vector, past)
-    return _report(m, access, bits, found)
+    width = addresses.width
+    found = Counted(*totals, requests.total, kept, asked, width, requests.vector, past, banks)
+    apart = rounds_of(addresses, np.minimum(phase_lanes, ROUND // max(width, WORD)), banks)
+    unmerged = int(apart.sum()) if memory is NVIDIA else totals[0]
+    report = _report(m, access, bits, found)
+    return replace(report, gpu=memory.name, unmerged=0 if unmerged == totals[0] else unmerged)
 
 
 PhaseLanes: TypeAlias = dict[int, tuple[int, tuple[int, ...]]]
@@ -278,6 +376,7 @@ class Counted(NamedTuple):
     width: int
     vector: int
     past_edge: int
+    banks: int = BANKS
 
 
 def _report(m: IndexMap, access: Access, bits: int, found: Counted) -> BankConflicts:
@@ -288,21 +387,21 @@ def _report(m: IndexMap, access: Access, bits: int, found: Counted) -> BankConfl
     head = (str(access), m.source or str(m.shape), bits)
     if not worst:
         return BankConflicts(*head, 1, *counts, (), 0, (), (0, 0), *tail)
-    by_bank = _by_bank(worst, width)
+    by_bank = _by_bank(worst, width, found.banks)
     bank = max(sorted(by_bank), key=lambda b: len(by_bank[b]))
     lanes_of = sorted(by_bank[bank].items())
     collisions = tuple(Collision(w, tuple(lanes), worst[lanes[0]][1]) for w, lanes in lanes_of)
     at = next(at for _, at in worst.values())
-    ranks = _ranks([start for start, _ in worst.values()], width)
+    ranks = _ranks([start for start, _ in worst.values()], width, found.banks)
     return BankConflicts(*head, len(collisions), *counts, at, bank, collisions, ranks, *tail)
 
 
-def _by_bank(asked: PhaseLanes, width: int) -> dict[int, dict[int, list[int]]]:
+def _by_bank(asked: PhaseLanes, width: int, banks: int = BANKS) -> dict[int, dict[int, list[int]]]:
     """Return the words that each bank gives, and the lanes of each word."""
     found: dict[int, dict[int, list[int]]] = {}
     for lane, (start, _) in asked.items():
         for word in range(start // WORD, start // WORD + max(1, width // WORD)):
-            found.setdefault(word % BANKS, {}).setdefault(word, []).append(lane)
+            found.setdefault(word % banks, {}).setdefault(word, []).append(lane)
     return found
 
 
@@ -313,23 +412,38 @@ def _by_lane(m: IndexMap, access: Numbered, bits: int, at: tuple[int, ...] | Non
     every = _lanes(m, access, bits, numbering, kept * lanes)
     width = max(8, numbering.vector * bits)
     piece = alignment(width) // 8
-    rounds = phases = most = 0
+    rounds = phases = most = apart = 0
     worst: PhaseLanes = {}
     for k in range(0, kept * lanes, lanes):
         for step in range(0, width // 8, piece):
             here = ((lane, every.get(k + lane)) for lane in range(lanes))
             asked = {lane: (x[0] + step, x[1]) for lane, x in here if x is not None}
-            size = _phase_lanes(asked, lanes, piece, access)
+            size, plain = (
+                _phase_lanes(asked, lanes, piece, access),
+                min(BANKS, ROUND // max(piece, WORD)),
+            )
             for begin in range(0, lanes, size):
-                own = {lane: x for lane, x in asked.items() if lane // size == begin // size}
-                ways = max(map(len, _by_bank(own, piece).values()), default=0)
+                own = _phase(asked, begin, size)
+                ways = _ways(own, piece)
                 rounds, phases = rounds + ways, phases + (ways > 0)
                 if ways > most:
                     most, worst = ways, own
+            apart += sum(
+                _ways(_phase(asked, begin, plain), piece) for begin in range(0, lanes, plain)
+            )
     ends = (at[-1] + numbering.vector for _, at in every.values())
     past = sum(end > m.shape[-1] for end in ends)
     counts = (rounds, phases, numbering.total, kept)
-    return _report(m, access, bits, Counted(*counts, worst, piece, numbering.vector, past))
+    report = _report(m, access, bits, Counted(*counts, worst, piece, numbering.vector, past))
+    return replace(report, unmerged=0 if apart == rounds else apart)
+
+
+def _phase(asked: PhaseLanes, begin: int, size: int) -> PhaseLanes:
+    return {lane: x for lane, x in asked.items() if begin <= lane < begin + size}
+
+
+def _ways(asked: PhaseLanes, width: int) -> int:
+    return max(map(len, _by_bank(asked, width).values()), default=0)
 
 
 def _lanes(m: IndexMap, access: Access, bits: int, numbering: Numbering, count: int) -> PhaseLanes:
@@ -365,7 +479,7 @@ def _phase_lanes(asked: PhaseLanes, lanes: int, width: int, access: Access) -> i
     return 2 * size if agrees(1) or agrees(2) else size
 
 
-def _ranks(first: list[int], width: int) -> tuple[int, int] | None:
+def _ranks(first: list[int], width: int, banks: int) -> tuple[int, int] | None:
     """Return the ranks of words and banks in the bits of the lane; None if they are not linear."""
     lanes = len(first)
     if lanes & (lanes - 1):
@@ -376,7 +490,7 @@ def _ranks(first: list[int], width: int) -> tuple[int, int] | None:
         return None
     words = [column // WORD for column in columns]
     words += [1 << k for k in range(max(1, width // WORD).bit_length() - 1)]
-    return binary.rank(words), binary.rank(word % BANKS for word in words)
+    return binary.rank(words), binary.rank(word % banks for word in words)
 
 
 _FREE_SHOWN: Final = 6  # remainders that a text lists
@@ -405,6 +519,7 @@ class BankFormula(Displayed):
     past_edge: int  #: lanes whose vectors reach past the edge of the array.
     _map: IndexMap
     _access: Access
+    _memory: SharedMemory
 
     def at(self, /, **sizes: int) -> BankConflicts:
         """Return what the access costs for values of the sizes.
@@ -412,7 +527,7 @@ class BankFormula(Displayed):
         Raises:
             ShapeError: unless each symbolic size has a value, and no other name.
         """
-        return conflicts_of(self._map.at(**sizes), self._access, self.bits, None)
+        return conflicts_of(self._map.at(**sizes), self._access, self.bits, None, self._memory)
 
     @property
     def verdict(self) -> str:
@@ -439,7 +554,9 @@ class BankFormula(Displayed):
         return "\n".join(lines + _past_edge(self.past_edge, self.vector))
 
 
-def formula_of(m: IndexMap, access: Access, bits: int) -> BankFormula:
+def formula_of(
+    m: IndexMap, access: Access, bits: int, memory: SharedMemory = NVIDIA
+) -> BankFormula:
     """Return the ways of an access, from the start of the tile on, for every pitch."""
     shape = tuple(n if isinstance(n, int) else _ROOM for n in m.recipe.shape)
     requests = access.requests(shape, bits, (0,) * len(shape))
@@ -453,13 +570,16 @@ def formula_of(m: IndexMap, access: Access, bits: int) -> BankFormula:
             f'give for example assuming="N % {unit} == 0" for the size of a row',
         )
     shared = reduce(gcd, factors.reshape(-1).tolist(), 0)
-    period = 8 * ROUND // gcd(8 * ROUND, bits * shared)
+    whole = 16 * ROUND if memory.served else 8 * ROUND  # bits of a round of all banks
+    period = whole // gcd(whole, bits * shared)
     words_apart = int(rests.max() - rests.min()) + requests.vector + 8 * WORD
     start = -(-words_apart // period) * period
 
     def ways(value: int) -> int:
         addresses = pieces_of(factors * value + rests, requests, bits)
-        return int(rounds_of(addresses, phases_of(addresses, access)).max(initial=1))
+        order, sizes, banks = memory.phases(addresses, access)
+        served = Addresses(addresses.first[:, order], addresses.active[:, order], addresses.width)
+        return int(rounds_of(served, sizes, banks).max(initial=1))
 
     found = tuple(ways(start + k) for k in range(period))
     least = start
@@ -468,7 +588,7 @@ def formula_of(m: IndexMap, access: Access, bits: int) -> BankFormula:
     formula = _as_divisor(found, str(pitch))
     past = requests.past_edge(shape)
     head = (str(access), m.source, bits, str(pitch), formula, found, least)
-    return BankFormula(*head, requests.vector, past, m, access)
+    return BankFormula(*head, requests.vector, past, m, access, memory)
 
 
 def _by_pitch(m: IndexMap, requests: LaneRequests, access: Access) -> tuple[Int, Array, Array]:
