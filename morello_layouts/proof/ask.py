@@ -108,6 +108,8 @@ def ask_isl(claim: str) -> Callable[[Decide], Decide]:
             stated = (str(one) for one in assumed if one != Assumption(one.name))
             facts = dict.fromkeys((*stated, *answer.assumptions, *texts))
             symbols = {name: x for m in maps for name, x in m.size_symbols.items()}
+            if not facts and not symbols:
+                return answer
             return replace(answer, assumptions=tuple(facts), size_symbols=symbols)
 
         return ask

@@ -147,12 +147,11 @@ def _decided(claim: str, m: AnyMap, budget: int | None, confirm: bool) -> Proof:
 
 def _confirmed(answer: Proof, expected: Proof, judge: Proof) -> Proof:
     """Return an answer by digits with what ISL says of it."""
-    if judge.holds is None:
-        spent = judge.reason.startswith("ISL spent")
-        why = "gave up at its budget" if spent else f"leaves it open: {judge.reason}"
+    if judge.holds is None or judge.decider == DIGITS:
+        why = "gave up at its budget" if judge.reason.startswith("ISL spent") else "leaves it open"
         return replace(answer, decider=f"{DIGITS}; ISL {why}")
     if (judge.holds, judge.condition) == (expected.holds, expected.condition):
-        return replace(answer, decider=f"{DIGITS}, confirmed by ISL")
+        return replace(answer, decider=f"{DIGITS}, confirmed by {judge.decider}")
     reason = f"a bug: digits say {expected.verdict}, and ISL says {judge.verdict}"
     return Proof(answer.claim, None, reason, assumptions=answer.assumptions)
 
@@ -267,24 +266,25 @@ class ByDigits(Way):
         padding = recipe.size - prod(recipe.shape) * recipe.replicas
         if padding == 0 and recipe.size != 0:
             if recipe.replicas == 1 and isinstance(recipe.size, int):
-                return replace(full_buffer(recipe.size), decider=DIGITS)
+                return full_buffer(recipe.size, DIGITS)
             reason, condition = f"every slot holds an element{self._places}", _always(self.m)
             return Proof(SURJECTIVE, True, reason, DIGITS, condition=condition, unused=0)
         if 0 in recipe.shape:
             full = Proof(SURJECTIVE, True, "the buffer is empty", decider="", unused=0)
-            return full if padding == 0 else replace(padded(padding, padding, 0), decider="")
+            return full if padding == 0 else padded(padding, padding, 0, "")
         if recipe.names:
             return self._surjective_for(padding)
         first = first_padding(recipe)
         if first is None and recipe.replicas == 1:
             with suppress(UnsupportedError, isl.Error):
                 return ByRelations(self.m, self.context).surjective()
-        return replace(padded(padding, recipe.size, first), decider=DIGITS)
+        return padded(padding, recipe.size, first, DIGITS)
 
     def bijective(self) -> Proof:
-        if self.m.recipe.replicas == 1:
-            return super().bijective()
         onto = self.surjective()
+        if self.m.recipe.replicas == 1:
+            joint = "and" if onto.holds else "but"
+            return replace(onto, claim=BIJECTIVE, reason=f"injective, {joint} {onto.reason}")
         reason = self._places.removeprefix(", and ") + (
             "" if onto.holds else f", and {onto.reason}"
         )
@@ -304,12 +304,13 @@ class ByDigits(Way):
         pads = [pair for step, before in steps if isinstance(step, Pad)
                 for pair in zip(before, step.sizes, strict=True) if pair[0] != pair[1]]  # fmt: skip
         facts = [(_tile_of(*pair), pair[0]) for pair in pads]
-        divisors = _divisors(facts, m) if not (recipe.requires or _has_ends(recipe)) else None
-        if divisors is not None:
-            condition, sizes = _divides([(t, n) for n, t in divisors.items()], m), _least(m)
-            first = recipe.at(sizes)
-            (slots, left) = known((first.size, first.size - prod(first.shape) * first.replicas))
-            if condition is not None and left:
+        is_cut = any(isinstance(step, Pad) and step.cut for step in recipe.steps)
+        is_open = recipe.requires or is_cut
+        condition = None if is_open else self._condition(facts, padding)
+        if condition is not None:
+            first = recipe.at(sizes := _least(m))
+            slots, left = known((first.size, first.size - prod(first.shape) * first.replicas))
+            if left:
                 effect = f"leaves {left} of {slots} slots empty"
                 at = SymbolicCounterexample(sizes, first_padding(first), effect)
                 return Proof(SURJECTIVE, False, str(at), DIGITS, at, condition, padding)
@@ -327,6 +328,14 @@ class ByDigits(Way):
             return found
         at = found.counterexample
         return Proof(SURJECTIVE, False, str(at), DIGITS, at, condition, padding)
+
+    def _condition(self, facts: Sequence[tuple[Int | None, Int]], padding: Int) -> Condition | None:
+        """Return the sizes for which no pad adds a slot, if they are those that numbers divide."""
+        is_always_padded = any(t is None and isinstance(n, int) for t, n in facts)
+        if is_always_padded or is_nonnegative(padding - 1):
+            return NO_SIZES
+        divisors = None if _has_ends(self.m.recipe) else _divisors(facts, self.m)
+        return divisors and _divides([(t, n) for n, t in divisors.items()], self.m)
 
 
 class ByScattered(Way):
@@ -454,7 +463,7 @@ class ByRelations(Way):
             return Proof(SURJECTIVE, None, reason)
         if prod(recipe.shape) == 0:
             full = Proof(SURJECTIVE, True, "the buffer is empty", decider="", unused=0)
-            return full if m.unused == 0 else replace(padded(m.unused, m.unused, 0), decider="")
+            return full if m.unused == 0 else padded(m.unused, m.unused, 0, "")
         inner = self.relations[:-1] if not recipe.names else ()
         has_padding = not all(one.outside.is_empty() and one.padding.is_empty() for one in inner)
         relations = self.whole if has_padding else self.relations
@@ -521,8 +530,9 @@ class ByCounting(Way):
         if outside is not None:
             return outside_buffer(outside, "counting")
         first = next((p for p in range(slots) if p not in held), None)
-        found = full_buffer(slots) if first is None else padded(slots - len(held), slots, first)
-        return replace(found, decider="counting")
+        if first is None:
+            return full_buffer(slots, "counting")
+        return padded(slots - len(held), slots, first, "counting")
 
 
 JUDGES: Final = (ByFormula, ByScattered, ByRelations, ByCounting)
@@ -714,14 +724,15 @@ def _divisors(facts: Iterable[tuple[Int | None, Int]], m: IndexMap) -> dict[Int,
         if not isinstance(tile, int) or isinstance(number, int):
             return None
         atom, divisor = number.as_atom(), 1
+        is_known = True
         if isinstance(atom, Quotient) and isinstance(atom.divisor, int):
-            divisor, atom = atom.divisor, atom.numerator.as_atom()
-            name = SizeExpr.named(atom)
-            if not atom.exact and found.get(name, 1) % divisor:
-                return None
+            divisor, is_known = atom.divisor, atom.exact
+            atom = None if isinstance(atom.numerator, int) else atom.numerator.as_atom()
         if not isinstance(atom, str):
             return None
         name = SizeExpr.named(atom)
+        if not is_known and found.get(name, 1) % divisor:
+            return None
         found[name] = lcm(found.get(name, 1), tile * divisor)
     return found
 

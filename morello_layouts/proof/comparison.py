@@ -344,9 +344,10 @@ def judge_formulas_too(decide: Decide) -> Decide:
         answer = decide(*maps, budget=budget, **how)
         if is_asking() or answer.holds is None:
             return answer
-        answer = answer.with_names(next((m.names for m in maps if m.names), ()))
-        if how.get("confirm") is False and answer.decider == DIGITS and not has_formulas(*maps):
-            return replace(answer, judged="digits")
+        names = next((m.names for m in maps if m.names), ())
+        answer = answer.with_names(names) if names else answer
+        if len(maps) == 1 and answer.decider == DIGITS and not has_formulas(*maps):
+            return answer
         if answer.holds is False and _differ_at(maps, answer.counterexample):
             return replace(answer, judged="formulas")
         found = [agreement(m, budget) for m in maps]

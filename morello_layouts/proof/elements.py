@@ -202,21 +202,21 @@ def enumerated_is_surjective(m: AffineMap) -> Proof:
         return outside_buffer(at, "enumeration")
     reached[offsets] = True
     padding = size - int(reached.sum())
-    found = padded(padding, size, int(reached.argmin())) if padding else full_buffer(size)
-    return replace(found, decider="enumeration")
+    first, decider = int(reached.argmin()), "enumeration"
+    return padded(padding, size, first, decider) if padding else full_buffer(size, decider)
 
 
-def full_buffer(size: int) -> Proof:
+def full_buffer(size: int, decider: str = "ISL") -> Proof:
     """Return the proof that each of some slots holds an element."""
     reason = "the only slot holds" if size == 1 else f"all {size} slots hold"
-    return Proof(SURJECTIVE, True, f"{reason} an element", unused=0)
+    return Proof(SURJECTIVE, True, f"{reason} an element", decider, unused=0)
 
 
-def padded(padding: Int, size: Int, first: int | None) -> Proof:
+def padded(padding: Int, size: Int, first: int | None, decider: str = "ISL") -> Proof:
     """Return the proof that slots are empty, with the first of them if it is known."""
     where = "" if first is None else f" (first: {first})"
     reason = f"{padding} of {size} slots are padding{where}"
-    return Proof(SURJECTIVE, False, reason, counterexample=first, unused=padding)
+    return Proof(SURJECTIVE, False, reason, decider, first, unused=padding)
 
 
 def outside_buffer(at: tuple[int, ...], decider: str) -> Proof:

@@ -13,7 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import gcd, lcm
-from typing import TYPE_CHECKING, TypeAlias
+from threading import local
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from weakref import WeakValueDictionary
 
 from morello_layouts.core.expr.sizes import Int, is_nonnegative, sign
 from morello_layouts.core.fields import frozen
@@ -31,9 +33,16 @@ class NotSeparableError(UnsupportedError):
     """An offset that is not a sum of functions of one coordinate each."""
 
 
-@frozen
 class Floor:
-    """``(const + Σ factor · atom) // divisor``."""
+    """``(const + Σ factor · atom) // divisor``; equal ones are one object.
+
+    A floor in which two floors share a third one, level by level, would else be as large as two to
+    the power of its levels.
+    """
+
+    __slots__ = (
+        "__weakref__", "_most", "const", "dims", "divisor", "is_separable", "number", "terms",
+    )  # fmt: skip
 
     #: pairs (atom, factor); factors that are numbers are below the divisor.
     terms: tuple[tuple[Atom, Int], ...]
@@ -42,6 +51,54 @@ class Floor:
     #: the dimensions of its coordinates. If there are several, all that is known about the floor is
     #: that it equals itself.
     dims: frozenset[int]
+    number: int  #: counts the floors of a thread, which orders them.
+    is_separable: bool  #: whether it is a function of one coordinate, of numbers alone.
+
+    @staticmethod
+    def of(terms: tuple[tuple[Atom, Int], ...], const: Int, divisor: Int) -> Floor:
+        """Return the floor, the one that the thread has if it has it."""
+        found: Floor | None = _FLOORS.table.get((terms, const, divisor))
+        if found is None:
+            found = Floor()
+            found.terms, found.const, found.divisor = terms, const, divisor
+            found.dims = frozenset[int]().union(*(_dims(atom) for atom, _ in terms))
+            found.number = _FLOORS.count = _FLOORS.count + 1
+            numbers = (const, divisor, *(c for _, c in terms))
+            found.is_separable = (
+                len(found.dims) == 1
+                and all(isinstance(n, int) for n in numbers)
+                and all(_is_separable(atom) for atom, _ in terms)
+            )
+            found._most = None
+            _FLOORS.table[terms, const, divisor] = found
+        return found
+
+    def most(self, shape: Sequence[Int]) -> int | None:
+        """Return the largest value in an array; None if it is unknown."""
+        if self._most is None or self._most[0] != shape:
+            self._most = (shape, self._largest(shape))
+        return self._most[1]
+
+    def _largest(self, shape: Sequence[Int]) -> int | None:
+        total = self.const
+        for inner, c in self.terms:
+            most = _most(inner, shape)
+            if most is None or not is_nonnegative(c):
+                return None
+            total += c * most
+        both = isinstance(total, int) and isinstance(self.divisor, int)
+        return total // self.divisor if both else None
+
+
+class _Floors(local):
+    """The floors of a thread that somebody holds, and how many there were."""
+
+    def __init__(self) -> None:
+        self.table: WeakValueDictionary[Any, Floor] = WeakValueDictionary()
+        self.count = 0
+
+
+_FLOORS: Final = _Floors()
 
 
 Bit: TypeAlias = "tuple[tuple[tuple[Atom, Int], ...], Int]"
@@ -126,15 +183,14 @@ class Separable:
             return outside
         atom, c = rest[0] if rest else (0, 0)
         if len(rest) == 1 and c == 1 and left == 0 and isinstance(atom, Floor):
-            floor = Floor(atom.terms, atom.const, atom.divisor * divisor, atom.dims)
+            floor = Floor.of(atom.terms, atom.const, atom.divisor * divisor)
         elif len(rest) > 1 and (halved := self._by_halves(rest, left, divisor)):
             return outside + halved
         elif simpler := self._coarser(rest, left, divisor) or _flattened(rest, left, divisor):
             terms, const, whole_divisor = simpler
             return outside + Separable(terms, const, self.shape) // whole_divisor
         else:
-            dims = frozenset[int]().union(*(_dims(atom) for atom, _ in rest))
-            floor = Floor(_ordered(rest), left, divisor, dims)
+            floor = Floor.of(_ordered(rest), left, divisor)
         return outside + Separable({floor: 1}, 0, self.shape)
 
     def __xor__(self, other: Separable | int) -> Separable:
@@ -297,18 +353,21 @@ def _flattened(rest: Sequence[tuple[Atom, Int]], const: Int, divisor: Int) -> Fr
 
 
 def _ordered(terms: Iterable[tuple[Atom, Int]]) -> tuple[tuple[Atom, Int], ...]:
-    return tuple(sorted(terms, key=lambda term: _name(term[0])))
+    return tuple(sorted(terms, key=lambda term: _place(term[0])))
+
+
+def _place(atom: Atom) -> tuple[int, int, str]:
+    """Return what atoms are sorted by: coordinates, floors, parities."""
+    if isinstance(atom, int):
+        return 0, atom, ""
+    return (1, atom.number, "") if isinstance(atom, Floor) else (2, 0, _name(atom))
 
 
 def _name(atom: Atom) -> str:
     """Return a text of an atom, the same whatever the order in which its bits were found."""
     if isinstance(atom, Parity):
         return "^".join(sorted(f"{_names(terms)}{const}" for terms, const in atom.bits))
-    return (
-        str(atom)
-        if isinstance(atom, int)
-        else f"({_names(atom.terms)}{atom.const}//{atom.divisor})"
-    )
+    return str(atom) if isinstance(atom, int) else f"({atom.number})"
 
 
 def _names(terms: Iterable[tuple[Atom, Int]]) -> str:
@@ -332,15 +391,7 @@ def _most(atom: Atom, shape: Sequence[Int]) -> int | None:
         return size - 1 if isinstance(size, int) else None
     if isinstance(atom, Parity):
         return 1
-    total = atom.const
-    for inner, c in atom.terms:
-        most = _most(inner, shape)
-        if most is None or not is_nonnegative(c):
-            return None
-        total += c * most
-    return (
-        total // atom.divisor if isinstance(total, int) and isinstance(atom.divisor, int) else None
-    )
+    return atom.most(shape)
 
 
 @frozen
@@ -397,10 +448,10 @@ def _require_separable(function: Separable) -> None:
 
 
 def _at_origin(function: Separable) -> Int:
-    first = np.zeros(1, np.int64)
+    first, known_values = np.zeros(1, np.int64), dict[Atom, Any]()
     total = function.const
     for atom, c in function.terms.items():
-        total = total + c * int(_values(atom, first)[0])
+        total = total + c * int(_values(atom, first, known_values)[0])
     return total
 
 
@@ -408,16 +459,17 @@ def _increments_along(
     dim: int, terms: Sequence[tuple[Atom, Int]], size: Int
 ) -> Iterator[Increment]:
     atoms = [atom for atom, _ in terms]
-    length = lcm(*(_period(atom).length for atom in atoms)) + 1
+    periods: dict[Atom, Period] = {}
+    length = lcm(*(_period(atom, periods).length for atom in atoms)) + 1
     length = min(length, size) if isinstance(size, int) else length
-    if length > PROOF_PERIOD or any(_numbers(one)[2] > 2**40 for one in _floors(atoms)):
+    if length > PROOF_PERIOD or any(_numbers(one)[2] > 2**40 for one in _floors(periods)):
         raise NotSeparableError(
             f"increments along dimension {dim} repeat after {length - 1} elements",
             f"at most {PROOF_PERIOD} of them are looked at",
             "ask ISL",
         )
-    x = np.arange(length, dtype=np.int64)
-    table = np.stack([np.diff(_values(atom, x)) for atom in atoms])
+    x, known_values = np.arange(length, dtype=np.int64), dict[Atom, Any]()
+    table = np.stack([np.diff(_values(atom, x, known_values)) for atom in atoms])
     if not table.size:
         return
     kinds, first = np.unique(table, axis=1, return_index=True)
@@ -428,20 +480,11 @@ def _increments_along(
 
 
 def _is_separable(atom: Atom) -> bool:
-    if isinstance(atom, int):
-        return True
-    if isinstance(atom, Parity) or len(atom.dims) != 1:
-        return False
-    numbers = (atom.const, atom.divisor, *(c for _, c in atom.terms))
-    inner = all(_is_separable(one) for one, _ in atom.terms)
-    return inner and all(isinstance(n, int) for n in numbers)
+    return isinstance(atom, int) or (isinstance(atom, Floor) and atom.is_separable)
 
 
 def _floors(atoms: Iterable[Atom]) -> Iterator[Floor]:
-    for atom in atoms:
-        if isinstance(atom, Floor):
-            yield atom
-            yield from _floors(inner for inner, _ in atom.terms)
+    return (atom for atom in atoms if isinstance(atom, Floor))
 
 
 def _numbers(floor: Floor) -> tuple[list[tuple[Atom, int]], int, int]:
@@ -450,20 +493,29 @@ def _numbers(floor: Floor) -> tuple[list[tuple[Atom, int]], int, int]:
     return list(zip(atoms, factors, strict=True)), const, divisor
 
 
-def _period(atom: Atom) -> Period:
-    if isinstance(atom, int):
-        return Period(1, 1)
-    assert isinstance(atom, Floor)
-    terms, _, divisor = _numbers(atom)
-    return Period.of_sum([(c, _period(one)) for one, c in terms]).floor(divisor)
+def _period(atom: Atom, found: dict[Atom, Period]) -> Period:
+    """Return the period of an atom; those found before, and its parts', are kept."""
+    if atom not in found:
+        if isinstance(atom, int):
+            found[atom] = Period(1, 1)
+        else:
+            assert isinstance(atom, Floor)
+            terms, _, divisor = _numbers(atom)
+            parts = [(c, _period(one, found)) for one, c in terms]
+            found[atom] = Period.of_sum(parts).floor(divisor)
+    return found[atom]
 
 
-def _values(atom: Atom, x: NDArray[np.int64]) -> NDArray[np.int64]:
+def _values(atom: Atom, x: NDArray[np.int64], found: dict[Atom, Any]) -> NDArray[np.int64]:
+    """Return the values of an atom at coordinates; those found before, and its parts', are kept."""
     if isinstance(atom, int):
         return x
-    assert isinstance(atom, Floor)
-    terms, const, divisor = _numbers(atom)
-    total = np.full(len(x), const, np.int64)
-    for inner, c in terms:
-        total += c * _values(inner, x)
-    return total // divisor
+    if atom not in found:
+        assert isinstance(atom, Floor)
+        terms, const, divisor = _numbers(atom)
+        total = np.full(len(x), const, np.int64)
+        for inner, c in terms:
+            total += c * _values(inner, x, found)
+        found[atom] = total // divisor
+    values: NDArray[np.int64] = found[atom]
+    return values

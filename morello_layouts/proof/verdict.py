@@ -115,15 +115,15 @@ class Proof(Told):
 
     >>> from morello_layouts import is_bijective
     >>> print(is_bijective("f32[3,5]{1,0:T(2,2)}"))
-    not bijective: injective, but 9 of 24 slots are padding (first: 9). Decided by ISL.
+    not bijective: injective, but 9 of 24 slots are padding (first: 9). Decided by digits.
     """
 
     claim: str  #: the property in question, such as ``"injective"`` or ``"equivalent"``.
     #: True if the claim was proved, False if it was disproved, None if undecided.
     holds: bool | None
     reason: str  #: why it holds, fails, or is undecided; one line.
-    #: the method that decided: ISL, evaluation, enumeration, sampling; empty if the claim is
-    #: trivial.
+    #: the method that decided: digits, ISL, evaluation, enumeration, sampling; empty if the claim
+    #: is trivial.
     decider: str = "ISL"
     #: two coordinates that share an offset, a coordinate at which two maps differ, or the smallest
     #: padding slot. For symbolic sizes a
@@ -136,7 +136,7 @@ class Proof(Told):
     assumptions: tuple[str, ...] = ()  #: the facts assumed about symbolic sizes.
     #: what was judged: ``"formulas"``, if those that the user gets (SymPy's too) were compared with
     #: the recipe; if that stayed undecided, ``"the recipe only: …"`` with the reason; empty for
-    #: other questions.
+    #: other questions, and for digits alone.
     judged: str = ""
     #: the user's SymPy symbols of sizes, by name.
     size_symbols: Mapping[str, Any] = field(default_factory=dict, compare=False)

@@ -92,6 +92,7 @@ def prove(
     question: Question = "bijective",
     names: str | None = None,
     assuming: Assuming | None = None,
+    confirm: bool = True,
     **more: Any,
 ) -> Proof:
     """Prove or disprove that a layout is bijective.
@@ -100,8 +101,11 @@ def prove(
 
     Args:
         names: names of the coordinates, in place of d0, d1, ….
+        confirm: ask ISL too for what digits decide.
     """
     m = api.index_map(layout, shape, assuming=assuming, names=names)
+    if question != "verify":  # which asks ISL anyway
+        more["confirm"] = confirm
     return cast("Proof", getattr(api, _QUESTIONS[question])(m, **more))
 
 
