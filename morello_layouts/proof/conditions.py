@@ -68,9 +68,9 @@ class Fact:
     def is_true(self) -> bool:
         """Whether a fact about a number holds."""
         number: Any = self.form.const
-        if self.kind == "divisible":
-            return bool(number % self.modulus == 0)
-        return bool(number == 0 or (self.kind == "nonnegative" and number > 0))
+        remainder = number % self.modulus
+        truths = {"nonnegative": number >= 0, "zero": number == 0, "divisible": remainder == 0}
+        return truths[self.kind]
 
     def of(self, number: Int) -> Fact:
         """Return the same fact of another number."""
@@ -328,7 +328,12 @@ def _solutions(part: Sequence[Fact], assumed: Mapping[str, Assumption]) -> Itera
 
 
 def _has_no_zero(number: SizeExpr) -> bool:
-    """Return whether a polynomial is seen to be 0 for no sizes."""
+    """Return whether a polynomial is seen to be 0 for no sizes.
+
+    >>> n = SizeExpr.named("N")
+    >>> [_has_no_zero(x) for x in (n + 1, -n, 2 * n - 5, 4 * n - 6, n - 3)]
+    [True, True, True, True, False]
+    """
     if is_nonnegative(number - 1) or is_nonnegative(-number - 1):
         return True
     (constant,) = [c for m, c in number.terms if not m] or [0]
@@ -358,10 +363,10 @@ def _whole(number: Int) -> Int:
     """Return a positive multiple of a polynomial without quotients that are exact.
 
     >>> n = Quotient(SizeExpr.named("N"), 4, exact=True)
-    >>> print(_whole(SizeExpr.named(n) * SizeExpr.named("M") - 1))
-    M*N - 4
+    >>> print(_whole(SizeExpr.named(n) * SizeExpr.named("M") - 1), _whole(3))
+    M*N - 4 3
     """
-    for one in sorted(number.atoms(), key=str) if isinstance(number, SizeExpr) else ():
+    for one in number.atoms() if isinstance(number, SizeExpr) else ():
         if isinstance(one, Quotient) and one.exact and isinstance(number, SizeExpr):
             most, total = max(dict(m).get(one, 0) for m, _ in number.terms), 0
             for m, c in number.terms:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 import pytest
 import sympy
 
 from morello_layouts.core.expr import AffineExpr
-from morello_layouts.core.expr.sizes import Int, SizeExpr, exact_quotient
-from morello_layouts.proof.conditions import Fact
+from morello_layouts.core.expr.affine import digit
+from morello_layouts.core.expr.sizes import Int, SizeExpr, ceil_quotient, exact_quotient
+from morello_layouts.proof.conditions import Fact, _factors
 
 M, N = (SizeExpr.named(name) for name in "MN")
 SYMBOLS = {name: sympy.Symbol(name, integer=True, positive=True) for name in "MN"}
@@ -47,3 +49,23 @@ def test_a_quotient_that_is_exact_is_multiplied_out_but_in_a_divisor_of_it() -> 
     assert str(Fact(AffineExpr((), M * half - 3), "zero").whole) == "M*N = 6"
     divided = Fact(AffineExpr((), half + 1), "divisible", 2)
     assert divided.whole is divided
+
+
+def test_facts_about_numbers_are_known() -> None:
+    for number in range(-4, 5):
+        truth = {"nonnegative": number >= 0, "zero": number == 0, "divisible": number % 3 == 0}
+        for kind, holds in truth.items():
+            assert Fact(AffineExpr((), number), kind, 3).is_true is holds  # type: ignore[arg-type]
+
+
+def test_a_fact_at_one_size() -> None:
+    fact = Fact(AffineExpr((), M * N - 6), "zero")
+    assert str(fact.at("N", 2)) == "M = 3"
+    assert Fact(AffineExpr((), N - 2), "zero").at("N", 2).is_true
+    floors = replace(fact, form=fact.form + digit(AffineExpr((), M), 2, None))
+    assert floors.at("N", 2) is floors
+
+
+def test_a_polynomial_in_rounded_sizes_stays_whole() -> None:
+    number = (M - 1) * (ceil_quotient(N, 2) - 1)
+    assert _factors(number) == [number]
