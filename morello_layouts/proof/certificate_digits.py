@@ -232,7 +232,7 @@ def _turned(search: _Search, v: int, by: int) -> dict[str, str] | None:
 
     With s = v + by - 1, it is -v = by - 1 - s: as many as the remainder of s lacks, and a multiple.
     """
-    own = next((form for _, w, form in search.definitions if w == {(v,): 1}), {})
+    own: Any = next((form for _, w, form in search.definitions if w == {(v,): 1}), {})
     if own.get((), 0) == by - 1 and len(own) == 2:
         splits = [w for kind, w, _ in search.definitions if kind == "split"]
         return None if {(v,): 1} in splits else _split(search, v, {(): by})

@@ -70,7 +70,7 @@ class Fact:
         number: Any = self.form.const
         remainder = number % self.modulus
         truths = {"nonnegative": number >= 0, "zero": number == 0, "divisible": remainder == 0}
-        return truths[self.kind]
+        return bool(truths[self.kind])
 
     def of(self, number: Int) -> Fact:
         """Return the same fact of another number."""
@@ -368,7 +368,8 @@ def _whole(number: Int) -> Int:
     """
     for one in number.atoms() if isinstance(number, SizeExpr) else ():
         if isinstance(one, Quotient) and one.exact and isinstance(number, SizeExpr):
-            most, total = max(dict(m).get(one, 0) for m, _ in number.terms), 0
+            most = max(dict(m).get(one, 0) for m, _ in number.terms)
+            total: Int = 0
             for m, c in number.terms:
                 power = dict(m).get(one, 0)
                 rest = SizeExpr(((tuple(x for x in m if x[0] != one), c),))

@@ -55,7 +55,7 @@ def test_facts_about_numbers_are_known() -> None:
     for number in range(-4, 5):
         truth = {"nonnegative": number >= 0, "zero": number == 0, "divisible": number % 3 == 0}
         for kind, holds in truth.items():
-            assert Fact(AffineExpr((), number), kind, 3).is_true is holds  # type: ignore[arg-type]
+            assert Fact(AffineExpr((), number), kind, 3).is_true is holds
 
 
 def test_a_fact_at_one_size() -> None:
