@@ -47,14 +47,17 @@ def _at_least_zero(operator: str, operation: Callable[..., Any]) -> Callable[...
     return apply
 
 
+_OF_BITS: Final[Mapping[str, Callable[..., Any]]] = {
+    "<<": shift_left, ">>": shift_right, "&": bits_of, "^": xor, "|": either,
+}  # fmt: skip
+
 _C: Final = Dialect(
     re.compile(r"(0[xX][0-9A-Fa-f]+|[0-9]+)|((?!))|([A-Za-z_]\w*(?:\.[xyz]\b)?)|(<<|>>|[-+*/%^&|~(])",
                re.ASCII),
     {"/": _at_least_zero("/", divide), "%": _at_least_zero("%", remainder)},
     (INT, NAME, "(", Terminal("'+', '-' or '~'", ""), Terminal("a cast such as (int)", "")),
     (Terminal("an operator", ""),),
-    {sign: _at_least_zero(sign, of) for sign, of in
-     {"<<": shift_left, ">>": shift_right, "&": bits_of, "^": xor, "|": either}.items()},
+    {sign: _at_least_zero(sign, of) for sign, of in _OF_BITS.items()},
 )  # fmt: skip
 
 _WORD: Final = r"(?:unsigned|signed|const|long|int|u?int(?:32|64)_t|size_t|ptrdiff_t)"

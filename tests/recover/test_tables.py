@@ -206,8 +206,9 @@ def test_a_sample_of_what_is_measured(part: str) -> None:
     """The whole is measured by ``tests/benchmarks/recovered.py``."""
     count = {"tpu": 20, "triton": 10}.get(part, 40)
     rows = [*islice(recovered.PARTS[part](), count)]
-    assert all(fit for _, fit, _ in rows) or part == "sizes"
-    found = sum(how in ("best", "listed", "all sizes", "3 boxes") for _, _, how in rows)
+    assert all(fit for _, fit, _ in rows)
+    right = ("best", "listed", "all sizes", "3 boxes")
+    found = sum(how.startswith(right) for _, _, how in rows)
     assert part in ("tables", "million") or found >= 0.95 * len(rows)
 
 

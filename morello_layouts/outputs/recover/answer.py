@@ -105,12 +105,20 @@ class Recovered(Displayed):
 
         They are elements of a larger array, if all elements of one were given.
         """
+        if isinstance(self.given[0], Known):
+            return self._deciding(self.shapes[0])
+        largest = [max(sizes) for sizes in zip(*self.shapes, strict=True)]
+        for dim, size in enumerate(largest):
+            units = (part.unit for one in self.found for part in one.order or () if part.dim == dim)
+            largest[dim] = max(size, 0, *units)
+        tried = (self._deciding(tuple(n + more for n in largest)) for more in (1, 2, 3, 5))
+        return next(filter(None, tried), ())
+
+    def _deciding(self, shape: tuple[int, ...]) -> tuple[Decider, ...]:
+        """Elements of an array of a shape that tell the layouts apart."""
         orders = [one.order for one in self.found if one.order is not None]
-        rank = range(len(self.shapes[0]))
+        rank = range(len(shape))
         units = [{part.unit for order in orders for part in order if part.dim == k} for k in rank]
-        shape, known = self.shapes[0], isinstance(self.given[0], Known)
-        if not known:
-            shape = tuple(max(0, *units[k], *(x[k] for x in self.shapes)) + 1 for k in rank)
         places = [tuple(x if j == k else 0 for j in rank)
                   for k in rank for x in sorted({*units[k], shape[k] - 1})
                   if x < shape[k]]  # fmt: skip
