@@ -23,6 +23,7 @@ KNOWN: list[tuple[str, tuple[int, ...] | None]] = [
     ("[0, 1, 0 oe(8)]", (16, 8)),
     ("(64,64):(72,1)", None),
     ("(4,8):(0,1)", None),
+    ("(4,8):(0,0)", None),
     ("Sw<3,3,3> o 0 o (64,64):(64,1)", None),
     ("Sw<3,3,3> o 0 o (10,50):(50,1)", None),
     ("strided<[-8,1], offset: 56>", (8, 8)),
@@ -51,6 +52,7 @@ def test_each_layout_has_the_offsets(text: str, shape: tuple[int, ...] | None) -
     assert 1 <= len(found.layouts) <= 20
     for layout in found.layouts:
         assert np.array_equal(offsets(layout, table.shape), table), layout
+        assert np.array_equal(offsets(ml.parse(str(layout)), table.shape), table), layout
     for to, each in found.texts.items():
         assert np.array_equal(offsets(ml.parse(each, to), table.shape), table), each
 
@@ -116,11 +118,22 @@ def test_several_shapes_leave_fewer_layouts() -> None:
         (lambda i, j, k: i + j + k, (4, 4), "expected 2 parameters or one, got 3"),
         (np.array([]), None, "expected the offset of each element"),
         (lambda i: i, None, "no shape given"),
+        (lambda i: i, [(3,), (3, 4)], "expected one number of dimensions"),
+        ("{1,0}", None, "expected the offset of each element"),
+        (np.array([2**63, 1], np.uint64), None, r"offsets beyond 2\^61"),
+        (lambda a: a.sum(0), (4, 4), r"the element at \(0, 0\) is not in what it returns"),
+        (lambda _a: None, (4, 4), "expected an array of integers"),
+        (lambda i, j: (j, i) if i else j, (4, 4), r"\(1, 0\): expected an integer, or several"),
     ],
 )
 def test_what_is_wrong_is_said(source: Any, shape: Any, words: str) -> None:
     with pytest.raises(ml.LayoutError, match=words):
         ml.recover(source, shape)
+
+
+def test_the_buffer_has_a_slot_for_each_offset() -> None:
+    with pytest.raises(ml.ShapeError, match="expected more than the largest offset 7, got 7"):
+        ml.recover(np.arange(8), size=7)
 
 
 def test_a_packer_may_not_write_to_its_argument() -> None:

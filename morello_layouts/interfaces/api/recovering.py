@@ -80,6 +80,12 @@ def recover(
         table = table_of(source)
         if shape is not None:
             table = in_shape(table, _one_shape(shape, "a table"))
+        if size is not None and size <= int(table.max()):
+            raise ShapeError(
+                f"size: expected more than the largest offset {table.max()}, got {size}",
+                "the buffer has a slot for each offset",
+                "give its slots, or leave out the argument size",
+            )
         return recovered([Observed(table, size)])
     if shape is None:
         raise ShapeError(
@@ -122,5 +128,12 @@ def _shapes(given: Any) -> Sequence[tuple[int, ...]]:
     """Return one shape, or each of several."""
     several = isinstance(given, Sequence) and not isinstance(given, str)
     if several and given and all(isinstance(each, Sequence) for each in given):
-        return [known(sizes_of(each).sizes) for each in given]
+        found = [known(sizes_of(each).sizes) for each in given]
+        if len({*map(len, found)}) > 1:
+            raise ShapeError(
+                f"shapes: expected one number of dimensions, got {', '.join(map(str, found))}",
+                "a layout has the same dimensions at each shape",
+                "give shapes such as (16, 64) and (48, 128)",
+            )
+        return found
     return [known(sizes_of(given).sizes)]

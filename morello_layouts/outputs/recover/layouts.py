@@ -121,7 +121,8 @@ def _of_digits(
 ) -> Iterator[Found]:
     start = int(first.table.flat[0])
     seen = [digit for digit in visible if digit.stride != 0]
-    ranked = orders(seen, first.shape, first.size) if start == 0 else []
+    is_order = start == 0 and (seen or first.table.size == 1)
+    ranked = orders(seen, first.shape, first.size) if is_order else []
     least = ranked[0][:3] if ranked else (0, False, 0)
     own = (_digits(seen, first.shape) + (start != 0), False, 1)
     is_one = len(given) == 1
