@@ -29,7 +29,7 @@ from morello_layouts.core.maps.subject import (
 )
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.notations import objects
-from morello_layouts.notations.coordinates import FormulaLayout
+from morello_layouts.notations.coordinates import FormulaLayout, OffsetLayout
 from morello_layouts.notations.functions import CalledFunction, called_or_formula, is_function
 from morello_layouts.outputs.kernels.relayout import Relayout
 
@@ -291,18 +291,17 @@ def _subject(
     return Subject(value, given.sizes, known, stated, given.symbols)
 
 
-def _decidable(
-    value: Layout, sizes: Sequence[Int], known: tuple[Assumption, ...], *, anyway: bool = False
-) -> Layout:
+def _decidable(value: Layout, sizes: Sequence[Int], known: tuple[Assumption, ...]) -> Layout:
     """Return the layout of a function, recovered if its formula has no recipe."""
-    if isinstance(value, FormulaLayout) and not anyway:
+    has_xors = isinstance(value, OffsetLayout) and value.forms[0].has_xors
+    if isinstance(value, FormulaLayout) and not has_xors:
         with suppress(LayoutError):
             value.box(sizes)
             return value
     with importing:
         from morello_layouts.outputs.recover import decidable
 
-    return decidable(value, sizes, known, anyway=anyway)
+    return decidable(value, sizes, known)
 
 
 def recognized(layout: Any, notation: str | None = None) -> Arrays | IndexMap | AffineMap | None:

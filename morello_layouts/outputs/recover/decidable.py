@@ -7,6 +7,7 @@ two shapes, and what is found counts only if it is proved equal to the function'
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from math import prod
 from typing import Any, Final
 
@@ -33,16 +34,13 @@ _TRIED: Final = 4
 """Layouts that are compared with a formula."""
 
 
-def decidable(
-    layout: Layout, sizes: Sequence[Int], known: Sequence[Assumption], *, anyway: bool = False
-) -> Layout:
+def decidable(layout: Layout, sizes: Sequence[Int], known: Sequence[Assumption]) -> Layout:
     """Return a layout that has the offsets of a function, and a formula of digits.
 
     Args:
         layout: the function's layout; others are returned as they are.
         sizes: the sizes of the array.
         known: what is assumed of them.
-        anyway: whether a formula is recovered though it has a recipe.
 
     Raises:
         LayoutError: if the function has no formula and no layout was found, or what was found at
@@ -56,9 +54,7 @@ def decidable(
         except LayoutError as error:
             why = error
         else:
-            if not anyway:
-                return layout
-            why = LayoutError(f"{layout} is undecided")
+            return _ending(layout, tuple(sizes), tuple(known))
         if not isinstance(layout, OffsetLayout):
             raise why
     else:
@@ -72,6 +68,18 @@ def decidable(
         if isinstance(layout, OffsetLayout):
             raise why from None
         raise LayoutError(why.what, f"{why.why}; {error.what}", why.fix) from None
+
+
+def _ending(layout: FormulaLayout, sizes: tuple[Int, ...], known: tuple[Assumption, ...]) -> Layout:
+    """The layout; or one recovered, if exclusive ors hide where its buffer ends."""
+    if isinstance(layout, OffsetLayout) and layout.forms[0].has_xors:
+        with suppress(LayoutError):
+            shapes = _shapes(sizes, known)
+            largest = (int(_observed(layout, *each).table.max()) for each in shapes)
+            boxes = (layout.box(shape) for shape, _ in shapes)
+            if any(n != m + 1 for (n,), m in zip(boxes, largest, strict=True)):
+                return _recovered(layout, sizes, known)
+    return layout
 
 
 def _recovered(

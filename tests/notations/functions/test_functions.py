@@ -163,6 +163,30 @@ def test_what_is_recovered_is_proved_for_all_sizes() -> None:
         ml.is_bijective(function, ("M", "K"))
 
 
+def swapped(m: Any) -> Callable[[Any, Any], Any]:
+    """Blocks of 2x2, transposed by exclusive ors, of m rows."""
+
+    def at(i: Any, j: Any) -> Any:
+        turn = (i & 1) ^ (j & 1)
+        return (j ^ turn) // 2 * 2 * m + 2 * (i ^ turn) + (j ^ turn) % 2
+
+    return at
+
+
+def test_exclusive_ors_do_not_hide_the_end_of_the_buffer() -> None:
+    """The bounds of 0..5 ^ 0..1 are 0..7: a formula of it alone would have a longer buffer."""
+    for shape in ((6, 6), (5, 6), (5, 5)):
+        function = swapped(shape[0])
+        offsets = function(*np.indices(shape))
+        assert ml.index_map(function, shape).size == offsets.max() + 1
+        assert ml.is_surjective(function, shape).holds == (
+            len({*offsets.reshape(-1)}) == offsets.max() + 1
+        )
+    rows = sympy.Symbol("M", integer=True, positive=True)
+    even = "M % 2 == 0, K % 2 == 0"
+    assert ml.is_bijective(swapped(rows), ("M", "K"), assuming=even).holds
+
+
 def test_functions_without_a_formula_are_called() -> None:
     order = [0, 2, 4, 6, 1, 3, 5, 7]
 
