@@ -20,9 +20,9 @@ from morello_layouts.outputs.recover.layouts import (
     Found,
     Known,
     Observed,
-    cute_layout,
     has_offsets,
     layout_of,
+    read_layout,
 )
 from morello_layouts.outputs.recover.orders import Order, Part, offset_of
 from morello_layouts.outputs.recover.packers import copies_at, spelled
@@ -96,7 +96,7 @@ def common(one: Known) -> Iterator[Found]:
             if has_offsets(layout, one):
                 found.append(Found(layout, len(order), order))
     texts = [*_swizzles(one.shape)]
-    layouts = (cute_layout(text) for text in texts)
+    layouts = (read_layout(text, "cute") for text in texts)
     found += (
         Found(each, len(one.shape) + 1) for each in layouts if each and has_offsets(each, one)
     )

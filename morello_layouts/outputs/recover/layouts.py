@@ -245,17 +245,12 @@ def _strided(visible: Sequence[Visible], shape: Sequence[int], start: int) -> La
     numbers = ", ".join(str(strides.get(dim, 0)) for dim in range(len(shape)))
     if not start and min(strides.values(), default=0) > 0:
         return None  # CuTe says it with the sizes
-    return _read(f"strided<[{numbers}]{f', offset: {start}' if start else ''}>", "strided")
+    return read_layout(f"strided<[{numbers}]{f', offset: {start}' if start else ''}>", "strided")
 
 
 def _cute(visible: Sequence[Visible], shape: Sequence[int], start: int) -> Layout | None:
     text = _cute_text(visible, shape)
-    return None if start or text is None else cute_layout(text)
-
-
-def cute_layout(text: str) -> Layout | None:
-    """The layout of CuTe's text; None if it is none."""
-    return _read(text, "cute")
+    return None if start or text is None else read_layout(text, "cute")
 
 
 def _cute_text(visible: Sequence[Visible], shape: Sequence[int]) -> str | None:
@@ -280,7 +275,8 @@ def _formula(visible: Sequence[Visible], shape: Sequence[int], start: int) -> La
     return OffsetLayout(names, (form,))
 
 
-def _read(text: str, notation: str) -> Layout | None:
+def read_layout(text: str, notation: str) -> Layout | None:
+    """Return the layout of a text; None if it has none."""
     with suppress(LayoutError):
         found = parse(text, notation)
         return found if isinstance(found, Layout) else None
@@ -324,7 +320,7 @@ def _bases(one: Observed) -> Layout | None:
 def _as(layout: Layout, shape: tuple[int, ...], to: str) -> Layout | None:
     with suppress(LayoutError):
         found = WRITERS[to].write(Source(map_at(layout, shape), WRITERS[to].title))
-        return _read(found, to) if isinstance(found, str) else found  # type: ignore[return-value]
+        return read_layout(found, to) if isinstance(found, str) else found  # type: ignore[return-value]
     return None
 
 
@@ -345,4 +341,4 @@ def _swizzled(one: Observed) -> Iterator[Layout | None]:
                 if visible is None:
                     continue
                 text = _cute_text(visible, one.shape)
-                yield _read(f"{swizzle} o {int(table.flat[0])} o {text}", "cute")
+                yield read_layout(f"{swizzle} o {int(table.flat[0])} o {text}", "cute")
