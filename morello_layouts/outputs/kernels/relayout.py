@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from morello_layouts.outputs.kernels.compiled import CompiledRelayout, SizedRelayout
+    from morello_layouts.outputs.kernels.narrow import NarrowFunction, NarrowRelayout
 
 
 @frozen(slots=False)
@@ -118,7 +119,9 @@ class Relayout:
             target: ``"c"``, ``"cuda"`` or ``"python"``.
             dtype: the type of an item: NumPy's, or XLA's name of it; by default the type that the
                 layouts name. Buffers have an item for each slot, in whole bytes, so a given type
-                also serves layouts of ``E(4)`` or another element type.
+                also serves layouts of ``E(4)`` or another element type. Without one, buffers of
+                ``E(4)``, ``E(2)`` and ``E(1)`` are bytes, and the kernel in C has scratch memory
+                of their size as third argument.
             fill: the value of all slots of the target without an element; None leaves them as they
                 are. By default 0 for the padding of a layout, and None if the target is a view of
                 a part of an array: beside it may lie other elements. For types that NumPy lacks,
@@ -142,6 +145,8 @@ class Relayout:
             from morello_layouts.outputs.kernels.emit_c import kernel_text
             from morello_layouts.outputs.kernels.plan import Kernel
 
+        if target == "c" and (narrow := self._narrow(dtype)) is not None:
+            return narrow.text(name)
         items = self._items(dtype)
         layouts = f"{self.source.source or self.source}\nto {self.target.source or self.target}"
         padding = self._padding(fill, items, dtype)
@@ -152,7 +157,7 @@ class Relayout:
 
     def compile(
         self, dtype: Any = None, *, fill: Any = ..., threads: int | None = None
-    ) -> CompiledRelayout | SizedRelayout:
+    ) -> CompiledRelayout | SizedRelayout | NarrowFunction:
         """Return the kernel as a function on NumPy buffers, built by the system's C compiler.
 
         A cache folder keeps what was built. Without a compiler the function works in NumPy, and a
@@ -175,6 +180,9 @@ class Relayout:
         >>> f = relayout("s16[M,N]{1,0}", "{0,1}").compile()
         >>> f([1, 2, 3, 4, 5, 6], M=2, N=3), f([[1, 2], [3, 4]])
         (array([1, 4, 2, 5, 3, 6], dtype=int16), array([1, 3, 2, 4], dtype=int16))
+        >>> f = relayout("u4[2,4]{1,0:E(4)}", "{0,1:E(4)}").compile()    # bytes
+        >>> f(bytes.fromhex("21436587")).tobytes().hex()
+        '51627384'
         """
         with importing:
             from morello_layouts.outputs.kernels.compiled import (
@@ -184,6 +192,8 @@ class Relayout:
             )
 
         count = thread_count(threads)
+        if (narrow := self._narrow(dtype)) is not None:
+            return narrow.compile()
         items = self._items(dtype)
         source, target = self.source.recipe, self.target.recipe
         padding = self._padding(fill, items, dtype)
@@ -191,6 +201,20 @@ class Relayout:
             known = self.target.assumptions
             return sized_relayout(source, target, items, padding, known, threads=count)
         return compiled_relayout(source, target, items, padding, threads=count)
+
+    def _narrow(self, dtype: Any) -> NarrowRelayout | None:
+        """Return the relayout of bits, if elements have 1, 2 or 4 of them and no type is given."""
+        widths = {one.bits for one in self._element_types}
+        if (
+            dtype is not None
+            or len(widths) != 1
+            or not widths <= {1, 2, 4}
+            or (self.source.recipe.names or self.target.recipe.names)
+        ):
+            return None
+        from morello_layouts.outputs.kernels.narrow import narrow_relayout
+
+        return narrow_relayout(self.source.recipe, self.target.recipe, widths.pop())
 
     def _padding(self, fill: Any, items: np.dtype[Any], dtype: Any) -> bytes | None:
         """Return the bytes of an item of padding; None to leave it as it is."""

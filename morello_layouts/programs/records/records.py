@@ -13,10 +13,12 @@ from typing import Any
 from morello_layouts.core.checks import shown
 from morello_layouts.core.fields import frozen
 from morello_layouts.errors import LayoutError
+from morello_layouts.outputs.kernels.narrow import NarrowRelayout
 from morello_layouts.programs.records.block import Block
 from morello_layouts.programs.records.decoders import code
 from morello_layouts.programs.records.judge import RecordAgreement, RecordProof, agree, check
 from morello_layouts.programs.records.picture import svg
+from morello_layouts.programs.records.repack import repack
 from morello_layouts.programs.records.text import parse_blocks, parse_record
 from morello_layouts.programs.records.values import decode, extract, insert
 
@@ -84,6 +86,24 @@ class Record(Block):
             stores: add functions that write a number.
         """
         return code(self, target, stores=stores)
+
+    def repack(
+        self, target: Record, pattern: str, fields: tuple[str, str] | None = None
+    ) -> NarrowRelayout:
+        """Return the kernel that moves a field of this record to a field of another one.
+
+        Args:
+            target: the record that is written; both are at sizes that are numbers.
+            pattern: the dimensions of both fields, blocks first: ``"n b k -> (b k) n"``.
+            fields: the names of the fields; by default those with the most bits.
+
+        >>> from morello_layouts import record
+        >>> gguf, awq = record("q4_0[8, 4]"), record("awq").at(K=128, N=8)    # 8 rows of 128
+        >>> move = gguf.repack(awq, "n b k -> (b k) n").compile()
+        >>> move(bytes(576)).shape    # 1,024 weights of four bits
+        (512,)
+        """
+        return repack(self, target, pattern, fields)
 
     def svg(self) -> str:
         """Return a picture of the bits of a block as an SVG document, a colour a field."""
