@@ -1,6 +1,7 @@
 """oneDNN's memory format tags: ``aBcd16b`` with letters for any array, ``nChw16c`` with names.
 
-Source: oneDNN's developer guide, "Understanding Memory Formats", and ``dnnl_types.h``.
+Source: oneDNN's developer guide, "Understanding Memory Formats", and ``dnnl_types.h``. OpenVINO's
+names of such layouts, ``b_fs_yx_fsv16``, are read as tags (``intel_gpu``, ``layout.hpp``).
 """
 
 from __future__ import annotations
@@ -175,8 +176,46 @@ _IRREGULAR: Final = {
 """The names that oneDNN defines against its own rule, as the rule writes them."""
 
 
+_OPENVINO: Final = re.compile(r"((?:[a-z]{1,7}_)+)((?:[a-z]s[av][0-9]{1,6}(?:_|\Z))+)")
+
+
+def _of_openvino(text: str) -> str | None:
+    """Return OpenVINO's name of a layout as a tag; None if it is another text.
+
+    ``fs`` is a dimension in slices, and ``fsv16`` a slice of 16; the array is b, f, z, y, x or
+    g, o, i, z, y, x.
+
+    >>> _of_openvino("b_fs_yx_fsv16"), _of_openvino("g_os_is_zyx_isv16_osv16")
+    ('aBcd16b', 'aBCdef16c16b')
+    """
+    match = _OPENVINO.fullmatch(text)
+    if match is None:
+        return None
+    order, sliced = "", {block[0] for block in match[2].split("_")}
+    for run in match[1].rstrip("_").split("_"):
+        is_slice = len(run) == 2 and run[1] == "s"
+        if is_slice != bool(sliced & {*run}):
+            raise ParseError(
+                f"{run}: expected a slice such as {run[0]}s with a block {run[0]}sv16, or neither",
+                "in OpenVINO's names a dimension is in slices if a block of it follows",
+                "write for example b_fs_yx_fsv16",
+                text=text,
+                position=text.index(run),
+                reached=len(text),
+            )
+        order += run[0].upper() if is_slice else run
+    dims = [x for x in ("goiwzyx" if "o" in order.lower() else "bfwzyx") if x in order.lower()]
+    named = dict(zip(dims, ALPHABET, strict=False))
+    if sorted(order.lower()) != sorted(dims):
+        return None
+    blocks = re.findall(r"([a-z])s[av]([0-9]+)", match[2])
+    head = "".join(named[x.lower()].upper() if x.isupper() else named[x] for x in order)
+    return head + "".join(f"{size}{named[x]}" for x, size in blocks)
+
+
 def parse_onednn(text: str) -> OnednnLayout:
     text = _IRREGULAR.get(text.strip(), text)
+    text = _of_openvino(text.strip()) or text
     try:
         layout: OnednnLayout = _TAG.parse(text, _SYNTAX, AROUND)
     except ParseError as error:

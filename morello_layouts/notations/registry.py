@@ -182,7 +182,7 @@ NOTATIONS: Final = (
         "onednn:OnednnLayout",
         "onednn:describe",
         "aBcd16b",
-        r"\s*(dnnl|format_tag|(?!d[0-9]+\b)[A-Za-z]{0,12}[\s(.-]*[a-z]*[0-9]+(\.[0-9]+)?"
+        r"\s*(dnnl|format_tag|([a-z]{1,7}_)+[a-z]s[av][0-9]|(?!d[0-9]+\b)[A-Za-z]{0,12}[\s(.-]*[a-z]*[0-9]+(\.[0-9]+)?"
         r"([A-Za-z]|\s*\Z)|"
         r"(any|[a-m]{2,}|[ncdhw]+[a-z]?[ncdhw]*|[goidhw]+[a-z]?[goidhw]*|[ldigo]+|tnc)\s*\Z)",
     ),
