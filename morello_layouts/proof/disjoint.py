@@ -78,7 +78,7 @@ def _disjoint(one: AffineMap, other: AffineMap, *, context: isl.Context) -> Proo
     if shared.is_empty():
         return _always(DISJOINT, "they share no value", (one, other))
     if not names_of(one, other):
-        at = coordinates_of(shared.flatten().sample_point())
+        at = coordinates_of(shared.flatten().lexmin().sample_point())
         pair = at[: len(one.sizes)], at[len(one.sizes) :]
         reason = f"{pair[0]} and {pair[1]} share the value {one(*pair[0])}"
         return Proof(DISJOINT, False, reason, counterexample=pair)
@@ -97,7 +97,7 @@ def _below(m: AffineMap, end: AffineMap, *, context: isl.Context) -> Proof:
     if outside.is_empty():
         return _always(INSIDE, f"each value is from 0 to {last - 1}", (m, end))
     if not names_of(m, end):
-        at = coordinates_of(outside.sample_point())
+        at = coordinates_of(outside.lexmin().sample_point())
         reason = f"{at} has the value {m(*at)}, and the end is {last}"
         return Proof(INSIDE, False, reason, counterexample=at)
     proved = SizeSet(space.sizes.subtract(outside.params()), space)

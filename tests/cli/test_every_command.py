@@ -75,6 +75,8 @@ CALLS: list[tuple[str, Callable[[], Any]]] = [
     ("agree mx128x4 mx128x4 --shape M,K --reads buffer --producer-bytes 'M*4*ceil(K/4)'",
      lambda: ml.agree("mx128x4", "mx128x4", ("M", "K"), reads="buffer",
                       producer_bytes="M*4*ceil(K/4)")),
+    ("agree '[0, 1]' '[1, 0]' --shape 4x8 --element-bits 4",
+     lambda: ml.agree("[0, 1]", "[1, 0]", (4, 8), element_bits=4)),
     ("code '[0, 1]' --shape 6x8 --language rust --function --shift --asserts --name at",
      lambda: ml.code("[0, 1]", "rust", (6, 8), function=True, shift=True, asserts=True,
                      name="at")),

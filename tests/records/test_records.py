@@ -6,6 +6,8 @@ import json
 from itertools import product
 from pathlib import Path
 from random import Random
+from resource import RUSAGE_SELF, getrusage
+from time import process_time
 
 import numpy as np
 import pytest
@@ -87,6 +89,23 @@ def test_sizes_may_be_names(text: str, verdict: str) -> None:
 
 def test_a_claim_without_a_divisor_says_what_it_assumes() -> None:
     assert str(ml.record("awq").check()).endswith("if 8 divides N")
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("r: 1 bytes { a: u12 at byte 0 }",
+         "not inside: a bit 8 lies at bit 8, and the block ends at bit 8"),
+        ("r: 2 bytes { a: u8[2] at bit 4 }",
+         "not inside: a[1] bit 4 lies at bit 16, and the block ends at bit 16"),
+        ("r: 2 bytes { a: u8 at byte 1; b: u8[2] at byte 0 }",
+         "not disjoint: a bit 0 and b[1] bit 0 share bit 8"),
+        ("r: 2 bytes { a: u4[4] at byte 0 by 3 }",
+         "not injective: a[0] bit 3 and a[1] bit 0 share bit 3"),
+    ],
+)  # fmt: skip
+def test_wrong_records_are_told_by_field_element_and_bit(text: str, verdict: str) -> None:
+    assert ml.record(text).check().verdict == verdict
 
 
 # ---- two readers
@@ -231,8 +250,15 @@ def test_a_large_file_is_not_read(tmp_path: Path) -> None:
     with path.open("wb") as file:
         file.write(len(text).to_bytes(8, "little") + text)
         file.truncate(8 + len(text) + size)
-    start = 8 * (8 + len(text))
+    start, memory, begun = 8 * (8 + len(text)), resident(), process_time()
     assert ml.read_weights(path)["w"].bits_of(1, 2) == {"x": [(0, start + 16 * (65536 + 2), 16)]}
+    assert process_time() - begun < 0.1  # 2 ms
+    assert resident() - memory < 50 << 10  # none
+
+
+def resident() -> int:
+    """The most memory that the process has had, in KiB."""
+    return getrusage(RUSAGE_SELF).ru_maxrss
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
@@ -270,3 +296,13 @@ def test_a_picture_shows_each_field() -> None:
     found = ml.record("r: 2 bytes { a: u4[3] at bit 0; b: u2 at bit 12 }").svg()
     assert found.count("byte 1, bits 6 to 7: unused") == 1
     assert found.count("a[2]") == 1
+
+
+def test_a_weight_of_base_three_lies_in_the_byte_of_its_digit(tmp_path: Path) -> None:
+    path = tmp_path / "model.gguf"
+    path.write_bytes(gguf({"w": (34, (2, 256), bytes(108))}))
+    one = ml.read_weights(path)["w"]
+    for k, field, byte in [(0, "qs", 0), (159, "qs", 31), (160, "qs", 32), (239, "qs", 47),
+                           (240, "qh", 48), (255, "qh", 51)]:  # fmt: skip
+        assert one.bits_of(1, k)[field] == [(0, 8 * (one.start + 54 + byte), 8)]
+        assert set(one.bits_of(1, k)) == {"d", field}

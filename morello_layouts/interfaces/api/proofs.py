@@ -373,6 +373,7 @@ def agree(
     writes: Touched = "elements",
     producer_bytes: Bytes | None = None,
     consumer_bytes: Bytes | None = None,
+    element_bits: int | None = None,
 ) -> Agreement:
     """Decide whether a consumer finds in a buffer what a producer wrote.
 
@@ -391,8 +392,9 @@ def agree(
         producer_bytes: the bytes that are allocated for the producer's buffer, a number or an
             expression of sizes such as M*ceil(K/32); by default as many as its layout spans.
         consumer_bytes: the same for the consumer's buffer.
+        element_bits: the bits of an element, for layouts that name no type; by default 8.
 
-    Bytes are counted in elements of the type that a layout names; without one an element is a byte.
+    Bytes are counted in elements of the type that a layout names.
 
     Raises:
         ShapeError: if the arrays do not correspond.
@@ -405,6 +407,8 @@ def agree(
     offsets agree, but the consumer reads what nobody wrote unless 8 | M and 128 | N
     >>> print(agree(tiles, tiles, writes="buffer", producer_bytes="M*N").advice[0])
     allocate 1024*ceil(M/8)*ceil(N/128) bytes for the producer
+    >>> print(agree("(h l) -> l h, h=2", "[0]", (32,), element_bits=4).counterexample)
+    element (1,) is written at offset 2 (bit 0 of byte 1) and read at offset 1 (bit 4 of byte 0)
     """
     with importing:
         from morello_layouts.proof.access import BufferUse
@@ -412,7 +416,7 @@ def agree(
 
     pair = own_subjects(producer, consumer, shape, assuming)
     maps = met(*pair)
-    bits = _widths(*maps)
+    bits = _widths(*maps, 8 if element_bits is None else as_int(element_bits, "element_bits", 1))
     allocated = (producer_bytes, consumer_bytes)
     names = ("producer_bytes", "consumer_bytes")
     whole = (_is_whole(writes, "writes"), _is_whole(reads, "reads"))
@@ -422,9 +426,9 @@ def agree(
     return replace(decide(one, other), adviser=advise)
 
 
-def _widths(one: IndexMap, other: IndexMap) -> tuple[int, int]:
+def _widths(one: IndexMap, other: IndexMap, unnamed: int) -> tuple[int, int]:
     bits = [m.element_type.bits if m.element_type else None for m in (one, other)]
-    return bits[0] or bits[1] or 8, bits[1] or bits[0] or 8
+    return bits[0] or bits[1] or unnamed, bits[1] or bits[0] or unnamed
 
 
 def _is_whole(touched: str, name: str) -> bool:

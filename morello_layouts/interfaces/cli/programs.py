@@ -506,7 +506,10 @@ def record(
             "write mlay record q4_K, or mlay record --formats for the names",
         )
     if text.endswith((".gguf", ".safetensors")):
-        return _weights(records.read_weights(text), tensor, coordinate)
+        file = records.read_weights(text)
+        if reader is None or tensor is None:
+            return _weights(file, tensor, coordinate)
+        text = str(file[tensor].record)
     own = records.record(text)
     if target is not None:
         return Answer({"record": own, "code": own.code(target)}, own.code(target))

@@ -132,6 +132,7 @@ GROUPS: Final = {
             '"[0, 1, 0 p(4)]" "[0, 1]" --shape T,S',
             "mx128x4 mx128x4 --shape M,K --reads buffer",
             'mx128x4 mx128x4 --shape M,K --producer-bytes "M*4*ceil(K/4)"',
+            '"[0, 1]" "[0, 1, 1 oe(8)]" --shape 16x64 --element-bits 4',
         ), verdicts=("holds", "fits", "covers"), notes=(AGREED,)),
         Row("check-contracts", "Check the contracts of *.layouts.toml files.",
             "testing.check_contracts", (

@@ -135,7 +135,7 @@ def type_bits(name: str) -> int:
             return bits
     raise LayoutError(
         f"a type of numbers: expected u1 to u64, s2 to s64 or a float, got {shown(name)}",
-        "u counts from 0, s is two's complement, f16, bf16, f32 and f8e4m3fn are floats",
+        "u counts from 0, s is two's complement, f16 and bf16 are floats; a record is not a type",
         "write for example u4, s8 or f16",
         part=("type",),
     )

@@ -18,6 +18,7 @@ from morello_layouts.core.limits import RECORD_INDEX
 from morello_layouts.core.plain import Displayed
 from morello_layouts.core.recipe import known
 from morello_layouts.errors import LayoutError, ShapeError
+from morello_layouts.programs.records.formula import read_at, read_formula
 from morello_layouts.programs.records.records import Record, record
 from morello_layouts.programs.records.values import bytes_of_block, decode
 
@@ -105,20 +106,17 @@ class Tensor(Displayed):
         return divmod(at, prod(n for _, n in value.index) if value else 1)
 
     def bits_of(self, *index: int) -> dict[str, list[tuple[int, int, int]]]:
-        """Return where the bits of an element lie, of each field that has one for each value.
+        """Return where the bits of an element lie, of each number that its value is made of.
 
         Returns:
-            By field, runs (bit of the number, bit of the file, count); the numbers that a block has
-            in common are there whole.
+            By field, runs (bit of the number, bit of the file, count).
         """
         block, k = self.block_of(*index)
         record, found = self.record, {}
-        values = prod(n for _, n in record.value.index) if record.value else 1
-        for one in record.fields:
-            size = prod(known(one.shape), start=1)
-            inner = [] if not one.shape else [k * size // values]
-            runs = record.bits_of(one.name, block, *inner)
-            found[one.name] = [(bit, at + 8 * self.start, n) for bit, at, n in runs]
+        ((name, _),) = record.value.index if record.value else (("k", 1),)
+        for field, inner in read_at(read_formula(record), {name: k}):
+            runs = record.bits_of(field, block, *inner)
+            found.setdefault(field, []).extend((bit, at + 8 * self.start, n) for bit, at, n in runs)
         return found
 
     def __str__(self) -> str:

@@ -220,6 +220,39 @@ def computed(term: Term, index: Mapping[str, Any], fields: Mapping[str, Any]) ->
     return functions[term.kind](*parts)
 
 
+def read_at(term: Term, index: Mapping[str, int]) -> dict[tuple[str, tuple[int, ...]], None]:
+    """Return the numbers that a value is made of: each field with its indices, as keys.
+
+    A table whose index is known counts with the item there. Fields whose index depends on another
+    number are left out.
+
+    >>> from morello_layouts import record
+    >>> list(read_at(read_formula(record("q2_K")), {"k": 100}))
+    [('d', ()), ('scales', (6,)), ('qs', (100,)), ('dmin', ()), ('mins', (6,))]
+    """
+    parts = term.parts
+    if term.kind == "table":
+        at = _known(parts[0], index)
+        parts = (parts[0], *parts[1:]) if at is None else (parts[1 + at],)
+    found: dict[tuple[str, tuple[int, ...]], None] = {}
+    if term.kind == "field":
+        known = [_known(part, index) for part in parts]
+        if None not in known:
+            found[term.of, tuple(n for n in known if n is not None)] = None
+    for part in parts:
+        found |= read_at(part, index)
+    return found
+
+
+def _known(term: Term, index: Mapping[str, int]) -> int | None:
+    """Return the value of a formula of indices alone; None if it reads a field."""
+    return None if _reads(term) else int(computed(term, index, {}))
+
+
+def _reads(term: Term) -> bool:
+    return term.kind == "field" or any(map(_reads, term.parts))
+
+
 def _chosen(parts: list[Any], kind: Any) -> Any:
     """Return items of a table at indices."""
     index, *items = parts
