@@ -74,7 +74,7 @@ class NarrowRelayout:
     """
 
     width: int  #: the bits of an element.
-    digits: tuple[BitDigit, ...]
+    digits: tuple[BitDigit, ...]  #: an element's index, with the bits of each digit on both sides.
     starts: tuple[int, int]  #: the bit of the first element, in the source and in the target.
     sizes: tuple[int, int]  #: the bytes of the source and of the target.
 
@@ -186,7 +186,7 @@ class NarrowRelayout:
 class NarrowFunction:
     """A relayout of elements narrower than a byte as a function on bytes."""
 
-    relayout: NarrowRelayout
+    relayout: NarrowRelayout  #: what it computes.
     entry: Callable[..., object] | None  #: the function in C; None without a compiler.
     scratch: int  #: bytes of its scratch memory.
     spare: list[Any]  #: scratch memory of calls that are done: new one costs as much as a pass.
