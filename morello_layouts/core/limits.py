@@ -302,4 +302,6 @@ RECORD_TEXT: Final = 10_000  #: Characters of a record: Q4_K has 350.
 RECORD_PIECES: Final = 200  #: Pieces of a record: each is compared with each.
 #: Bytes of a name or a JSON text, and entries of a list, in the index of a file of weights.
 RECORD_INDEX: Final = 100_000_000
+RECORD_BITS: Final = 1 << 22  #: Bits of a field that are compared one by one: half a second.
+RECORD_VALUES: Final = 1 << 28  #: Values of a block that are computed: 1 GiB.
 RECORD_PICTURE: Final = 1024  #: Bytes of a block that a picture shows: each is up to eight boxes.

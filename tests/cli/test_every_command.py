@@ -55,6 +55,8 @@ CALLS: list[tuple[str, Callable[[], Any]]] = [
     ("recover '0,1=1 1,0=128 8,0=4096' --shape 64x512",
      lambda: ml.recover([((0, 1), 1), ((1, 0), 128), ((8, 0), 4096)], (64, 512))),
     ("record 'q4_K[B]' --language c", lambda: ml.record("q4_K[B]").code("c")),
+    ("record awq_128 --sizes G=1,N=2 --language rust --stores",
+     lambda: ml.record("awq_128").at(G=1, N=2).code("rust", stores=True)),
     (f"prove '{TILED}'", lambda: ml.is_bijective(TILED)),
     (f"prove --injective '{TILED}'", lambda: ml.is_injective(TILED)),
     (f"prove --surjective '{NAMED}' --assuming 'M % 8 == 0'",

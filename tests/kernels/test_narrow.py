@@ -62,7 +62,7 @@ def test_elements_are_moved_as_one_by_one(seed: int) -> None:
 def nibbles(array: np.ndarray, bits: int) -> bytes:
     """Numbers packed from the lowest bits."""
     rows = array.reshape(-1, 8 // bits).astype(np.uint8) << np.arange(0, 8, bits, dtype=np.uint8)
-    return np.bitwise_or.reduce(rows, axis=1).tobytes()
+    return bytes(np.bitwise_or.reduce(rows, axis=1))
 
 
 @pytest.mark.parametrize("kind", ["u4", "s4", "f4e2m1fn", "u2", "s2", "pred"])

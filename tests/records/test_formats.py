@@ -100,6 +100,39 @@ def test_compiled_code_computes_the_values(name: str, target: str, tmp_path: Pat
     assert same_floats(out, values)
 
 
+PLAIN = {
+    "awq": {"K": 4, "N": 16}, "gptq": {"K": 16, "N": 4}, "marlin": {"K": 16, "N": 64},
+    "torchao_int4": {"N": 1, "K": 1}, "torchao_blocked": {"M": 130, "K": 5},
+    "sparse24_f16": {"M": 1, "K": 1}, "sparse24_s8": {"M": 1, "K": 1},
+}  # fmt: skip
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler was found")
+@pytest.mark.parametrize("target", ["c", "cuda", "python"])
+@pytest.mark.parametrize("name", PLAIN)
+def test_formats_without_values_have_functions_of_their_numbers(
+    name: str, target: str, tmp_path: Path
+) -> None:
+    record = ml.record(name).at(**PLAIN[name])
+    data = np.random.default_rng(7).bytes(int(record.byte_size))
+    ((field, numbers),) = record.unpack(data).items()
+    space: dict[str, Any] = {}
+    if target == "python":
+        exec(record.code("python"), space)
+        load = space[f"{name}_{field}"]
+    else:
+        text = record.code(target).replace("static inline ", "")
+        text = text.replace("__host__ __device__ ", 'extern "C" ') if target == "cuda" else text
+        load = getattr(compiled(text, target, tmp_path), f"{name}_{field}")
+        load.restype = ctypes.c_float if field == "scales" else ctypes.c_int32
+    wanted = numbers[0]
+    if field == "scales":
+        wanted = np.ldexp(np.float32(1), np.minimum(wanted, 254) - 127)
+        wanted[numbers[0] == 255] = np.nan
+    found = [load(data, *map(int, at)) for at in np.ndindex(*wanted.shape)]
+    assert same_floats(np.array(found), wanted.astype(np.float32))
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("rustc") is None, reason="no Rust compiler was found")
 @pytest.mark.parametrize("name", VALUED)

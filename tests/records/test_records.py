@@ -198,6 +198,24 @@ def test_a_buffer_cut_short_is_refused(count: int) -> None:
         ml.record("q4_0[B]").decode(bytes(count))
 
 
+def test_large_fields_are_compared_by_proof() -> None:
+    text = "r: {{ a: u4[{0}] at byte {1} }}"
+    one, other = (ml.record(text.format(99_999_999_999, at)) for at in (0, 1))
+    assert one.agree(one).holds
+    assert "a[0] bit 0 is written at bit 0 and read at bit 8" in one.agree(other).verdict
+
+
+def test_what_would_not_fit_into_memory_is_refused() -> None:
+    with pytest.raises(LayoutError, match="9999999999 values"):
+        ml.record("r: 9 bytes { a: u4 at bit 0; value[k:9999999999] = a }").decode(bytes(9))
+
+
+@pytest.mark.parametrize("text", [3, None, b"q4_0"])
+def test_a_record_is_a_text(text: object) -> None:
+    with pytest.raises(LayoutError, match="expected a text"):
+        ml.record(text)
+
+
 def test_numbers_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ShapeError, match="a: expected integers from 0 to 15, got 3 to 16"):
         ml.record("r: 1 bytes { a: u4[2] at byte 0 }").pack({"a": [3, 16]})

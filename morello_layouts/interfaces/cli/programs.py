@@ -475,6 +475,8 @@ def record(
     coordinate: Sequence[int] | None = None,
     tensor: str | None = None,
     target: str | None = None,
+    stores: bool = False,
+    sizes: Mapping[str, int] | None = None,
     formats: bool = False,
     picture: bool = False,
 ) -> Answer:
@@ -488,7 +490,10 @@ def record(
         reader: another record: whether it finds each field where the first one puts it.
         coordinate: an element of the tensor, to be told which bits of the file hold it.
         tensor: a tensor of the file.
-        target: print a function that computes the values, in c, cuda, rust or python.
+        target: print functions that read the fields and compute the values, in c, cuda, rust or
+            python.
+        stores: print functions that write the fields, too.
+        sizes: values of sizes that are names.
         formats: list the packed formats and the documents that they were written from.
         picture: print a picture of the bits of a block, as SVG.
     """
@@ -510,9 +515,10 @@ def record(
         if reader is None or tensor is None:
             return _weights(file, tensor, coordinate)
         text = str(file[tensor].record)
-    own = records.record(text)
+    own = records.record(text).at(**sizes or {})
     if target is not None:
-        return Answer({"record": own, "code": own.code(target)}, own.code(target))
+        code = own.code(target, stores=stores)
+        return Answer({"record": own, "code": code}, code)
     if picture:
         return Answer({"record": own, "picture": own.svg()}, own.svg())
     if reader is not None:

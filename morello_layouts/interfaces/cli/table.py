@@ -85,6 +85,7 @@ GROUPS: Final = {
             "record, read_weights", (
             '"q4_K[B]"',
             "q4_0 --language c -o decode.c",
+            "awq_128 --sizes G=1,N=1 --language c --stores",
             "q4_K --picture -o q4_K.svg",
             'mxfp4 --reader "r: 17 bytes { e: u8 at byte 0; qs: u4[32] at byte 1 }"',
             "model.gguf --tensor blk.0.attn_q.weight --coordinate 3,700",

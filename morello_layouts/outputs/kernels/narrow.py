@@ -151,9 +151,8 @@ class NarrowRelayout:
         sizes = tuple(axis.size for axis in axes)
         given = ", ".join(str(axis.source) for axis in axes)
         wanted = ", ".join(str(axes[k].target) for k in order)
-        source = Subject(parse(f"strided<[{given}]>"), sizes).map().recipe
-        turned = Subject(parse(f"strided<[{wanted}]>"), tuple(sizes[k] for k in order)).map()
-        target = reshape_recipe(sizes, turned.recipe, order)
+        source = _strided(given, sizes)
+        target = reshape_recipe(sizes, _strided(wanted, tuple(sizes[k] for k in order)), order)
         return kernel_text(Kernel(source, target, item, None, name, ""), "c")
 
     def compile(self) -> NarrowFunction:
@@ -314,6 +313,12 @@ def _fused(axes: Sequence[Axis]) -> tuple[Axis, ...]:
         else:
             kept.append(axis)
     return tuple(kept)
+
+
+def _strided(strides: str, sizes: tuple[int, ...]) -> Recipe:
+    layout: Any = parse(f"strided<[{strides}]>")
+    recipe: Recipe = Subject(layout, sizes).map().recipe
+    return recipe
 
 
 def _axes(

@@ -343,8 +343,8 @@ class Block(Displayed):
         blocks = tuple(map(number, self.blocks))
         size = None if self.size is None else number(self.size)
         index = tuple((name, number(n)) for name, n in self.value.index) if self.value else ()
-        value = self.value and replace(self.value, index=index)
-        return replace(self, fields=tuple(fields), size=size, blocks=blocks, value=value)
+        made = self.value and replace(self.value, index=index)
+        return replace(self, fields=tuple(fields), size=size, blocks=blocks, value=made)
 
     @property
     def byte_size(self) -> Int:

@@ -103,7 +103,7 @@ class Tensor(Displayed):
         for x, n in zip(index, self.shape, strict=True):
             at = at * n + x
         value = self.record.value
-        return divmod(at, prod(n for _, n in value.index) if value else 1)
+        return divmod(at, prod(known(tuple(n for _, n in value.index))) if value else 1)
 
     def bits_of(self, *index: int) -> dict[str, list[tuple[int, int, int]]]:
         """Return where the bits of an element lie, of each number that its value is made of.
@@ -112,7 +112,7 @@ class Tensor(Displayed):
             By field, runs (bit of the number, bit of the file, count).
         """
         block, k = self.block_of(*index)
-        record, found = self.record, {}
+        record, found = self.record, dict[str, list[tuple[int, int, int]]]()
         ((name, _),) = record.value.index if record.value else (("k", 1),)
         for field, inner in read_at(read_formula(record), {name: k}):
             runs = record.bits_of(field, block, *inner)

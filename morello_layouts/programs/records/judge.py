@@ -12,6 +12,7 @@ from morello_layouts.core.expr.assumptions import meet_all
 from morello_layouts.core.expr.sizes import Int, evaluated, is_nonnegative
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.lazy import numpy as np
+from morello_layouts.core.limits import RECORD_BITS
 from morello_layouts.core.maps.subject import names_in
 from morello_layouts.core.plain import Displayed
 from morello_layouts.errors import LayoutError
@@ -259,13 +260,14 @@ def _field_agrees(writer: Block, reader: Block, name: str, budget: int | None) -
     if (given.type, given.shape) != (wanted.type, wanted.shape):
         kinds = [f"{f.type}[{', '.join(map(str, f.shape))}]" for f in (given, wanted)]
         return Proof(AGREE, False, f"{name} is written as {' and read as '.join(kinds)}", "")
-    if all(isinstance(n, int) for n in given.shape) and not _open_names(writer, reader, name):
+    bits = prod(given.shape, start=1) * given.bits
+    if isinstance(bits, int) and bits <= RECORD_BITS and not _open_names(writer, reader, name):
         return _same_places(writer, reader, name)
     parts = writer.parts_of(name), reader.parts_of(name)
     known = meet_all(fact for each in parts for part in each for fact in part.bits.assumptions)
     held = [{p.holds: part_of(p.field, p.piece, known) for p in each} for each in parts]
     if held[0].keys() != held[1].keys():
-        reason = f"{name}: sizes are names, and its pieces are not of the same elements and bits"
+        reason = f"{name} has pieces of other elements and bits, and too many to compare each"
         return Proof(AGREE, None, reason, "")
     return _all(AGREE, (_same_bits(one, held[1][key], budget) for key, one in held[0].items()))
 

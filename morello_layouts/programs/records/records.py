@@ -148,6 +148,12 @@ def record(text: str) -> Record:
     >>> print(record("q8_0[B]").check())
     exact: 2 pieces lie inside, share no bit, and cover 272 of 272 bits of a block, for each B
     """
+    if not isinstance(text, str):
+        raise LayoutError(
+            f"a record: expected a text, got {shown(text)}",
+            "a record is a name of the table, or a text with fields in braces",
+            "write for example q4_K[B]",
+        )
     named = re.fullmatch(r"\s*([A-Za-z_][\w.]*)\s*(\[[^\]]*\])?\s*", text)
     if named is None:
         return _record(parse_record(text))

@@ -8,6 +8,7 @@ from math import prod
 from typing import Any, Final
 
 from morello_layouts.core.lazy import numpy as np
+from morello_layouts.core.limits import RECORD_VALUES
 from morello_layouts.core.recipe import known
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.programs.records.block import Block, Part
@@ -221,6 +222,12 @@ def decode(record: Block, buffer: Any) -> Any:
     rows = blocks_of(record, buffer)
     index = record.value.index if record.value is not None else ()
     sizes = {name: known((n,))[0] for name, n in index}
+    if prod(sizes.values()) > RECORD_VALUES:
+        raise UnsupportedError(
+            f"{record.name or 'the record'}: {prod(sizes.values())} values of a block",
+            f"at most {RECORD_VALUES} are computed at a time",
+            "give smaller blocks, and several of them",
+        )
     out = np.empty((len(rows), *sizes.values()), np.float32)
     grid = np.indices((1, *sizes.values()), sparse=True)[1:]
     places = dict(zip(sizes, grid, strict=True))
