@@ -5,8 +5,10 @@ from __future__ import annotations
 import ctypes
 import shutil
 import subprocess
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ import pytest
 import morello_layouts as ml
 from morello_layouts.errors import LayoutError
 from morello_layouts.programs.records import Record, formats
+from tests.records.test_records import drawn
 
 RECORDED = np.load(Path(__file__).parents[1] / "data" / "records" / "gguf.npz")
 GGUF = sorted({key.partition(".")[0] for key in RECORDED})
@@ -292,6 +295,34 @@ def test_numbers_are_written_beside_their_neighbours(tmp_path: Path) -> None:
         assert data.tobytes() == bytes(copy) == record.pack(numbers).tobytes()
         assert getattr(own, f"r_{name}")(bytes(data), *at) == value
         assert python[f"r_{name}"](bytes(data), *at) == value
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_functions_read_and_write_random_fields(seed: int, tmp_path: Path) -> None:
+    random, sources, records = Random(seed), [], []
+    while len(records) < 8:
+        record = drawn(random)
+        if record.check().holds:
+            records.append(replace(record, name=f"r{len(records)}", blocks=()))
+    for record in records:
+        sources.append(record.code("c", stores=True).replace("static inline", ""))
+    own = compiled("\n".join(sources), "c", tmp_path) if shutil.which("cc") else None
+    for record in records:
+        python: dict[str, Any] = {}
+        exec(record.code("python", stores=True), python)
+        data = random.randbytes(int(record.byte_size))
+        numbers, empty = record.unpack(data), bytearray(len(data))
+        written = np.zeros(len(data), np.uint8)
+        for name, array in numbers.items():
+            for at, value in np.ndenumerate(array[0]):
+                assert python[f"{record.name}_{name}"](data, *at) == value
+                python[f"{record.name}_set_{name}"](empty, *at, int(value))
+                if own is not None:
+                    assert getattr(own, f"{record.name}_{name}")(data, *at) == value
+                    to = written.ctypes.data_as(ctypes.c_void_p)
+                    getattr(own, f"{record.name}_set_{name}")(to, *at, int(value))
+        assert bytes(empty) == record.pack(numbers).tobytes()
+        assert own is None or bytes(written) == bytes(empty)
 
 
 def test_more_than_32_bits_have_no_code() -> None:
