@@ -13,13 +13,14 @@ from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.recipe import known
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.outputs.codegen import LANGUAGES, Formulas
+from morello_layouts.outputs.codegen.targets import loop_language
 from morello_layouts.programs.records.block import Block, Field, Part
 from morello_layouts.programs.records.formula import Term, read_formula
 from morello_layouts.programs.records.values import SMALL_FLOATS, bytes_of_block, runs
 
 
 class Dialect(NamedTuple):
-    """How a language writes what a decoder has; ``{}`` stands for names and parts."""
+    """How a language writes what only a decoder has; ``{}`` stands for names and parts."""
 
     includes: str
     power: str  #: the function of a power of two.
@@ -27,12 +28,9 @@ class Dialect(NamedTuple):
     special: tuple[str, str]  #: before its value: infinities and NaN as in IEEE; one NaN.
     scale: str  #: the function of the bits of a power of two.
     high: str  #: the function of the bits that are the highest of a 32-bit float.
-    load: tuple[str, str]  #: the head of a function that returns a number; its arguments.
+    load: str  #: the head of a function that returns a number.
     store: str  #: the head of a function that writes a number.
     head: tuple[str, ...]  #: the function of all values and its loop over blocks.
-    begin: str  #: the statement that begins a number's bits, all 0.
-    loop: str
-    choice: str  #: if an index is in a range.
     byte: str
     write: str  #: a byte from an expression.
     signed: str  #: bits as an integer.
@@ -43,11 +41,6 @@ class Dialect(NamedTuple):
     most: str
     absolute: str
     without: str = "~"  #: the complement of a mask.
-    integer: str = "int32_t"
-    real: str = "float"
-    end: str = ";"
-    quotient: str = "/"
-    both: str = "&&"
 
 
 _C: Final = Dialect(
@@ -69,11 +62,10 @@ _C: Final = Dialect(
     return x;
 }}
 """,
-    ("{q}{kind} {name}(const uint8_t *in{index}) {{", ", int32_t {}"),
+    "{q}{kind} {name}(const uint8_t *in{index}) {{",
     "{q}void {name}(uint8_t *out{index}, int32_t x) {{",
     ("{q}void {name}_values(const uint8_t *in, float *out, int64_t blocks) {{",
      "for (int64_t block = 0; block < blocks; block++, in += {size}, out += {count}) {{"),
-    "uint32_t x = 0", "for (int32_t {0} = 0; {0} < {1}; {0}++) {{", "if ({}) {{",
     "(uint32_t){array}[{at}]", "{array}[{at}] = (uint8_t)({value})", "(int32_t){}", "out[{}]",
     "(float){}", "(const {kind}[]){{{numbers}}}[{index}]",
     "({0} < {1} ? {0} : {1})", "({0} > {1} ? {0} : {1})", "({0} < 0 ? -({0}) : {0})",
@@ -105,15 +97,14 @@ _DIALECTS: Final = {
         "fn value_of_{name}(h: u32) -> f32 {{\n"
         "    if h == 255 {{ f32::NAN }} else {{ power_of_2(h as i32 - 127) }}\n}}\n",
         "fn value_of_{name}(h: u32) -> f32 {{\n    f32::from_bits(h << {shift})\n}}\n",
-        ("pub fn {name}(data: &[u8]{index}) -> {kind} {{", ", {}: i32"),
+        "pub fn {name}(data: &[u8]{index}) -> {kind} {{",
         "pub fn {name}(out: &mut [u8]{index}, x: i32) {{",
         ("pub fn {name}_values(bytes: &[u8], values: &mut [f32]) {{",
          "for (data, out) in bytes.chunks_exact({size}).zip(values.chunks_exact_mut({count})) {{"),
-        "let mut x: u32 = 0", "for {0} in 0..{1}_i32 {{", "if {} {{",
         "({array}[({at}) as usize] as u32)", "{array}[({at}) as usize] = ({value}) as u8",
         "({} as i32)", "out[({}) as usize]", "({} as f32)",
         "([{numbers}] as [{kind}; {count}])[({index}) as usize]",
-        "({0}).min({1})", "({0}).max({1})", "({0}).abs()", "!", "i32", "f32",
+        "({0}).min({1})", "({0}).max({1})", "({0}).abs()", "!",
     ),
     "python": Dialect(
         "import numpy as np\n", "def power_of_2(n):\n    return np.ldexp(np.float32(1), n)\n",
@@ -127,12 +118,12 @@ _DIALECTS: Final = {
         "def value_of_{name}(h):\n"
         "    return np.float32(np.nan) if h == 255 else power_of_2(h - 127)\n",
         "def value_of_{name}(h):\n    return np.uint32(h << {shift}).view(np.float32)\n",
-        ("def {name}(data{index}):", ", {}"), "def {name}(out{index}, x):",
+        "def {name}(data{index}):", "def {name}(out{index}, x):",
         ("def {name}_values(buffer, out):", "for block in range(len(buffer) // {size}):",
          "data = buffer[{size}*block : {size}*block + {size}]"),
-        "x = 0", "for {0} in range({1}):", "if {}:", "{array}[{at}]", "{array}[{at}] = {value}",
+        "{array}[{at}]", "{array}[{at}] = {value}",
         "{}", "out[{count}*block + {}]", "np.float32({})", "({numbers})[{index}]",
-        "min({0}, {1})", "max({0}, {1})", "abs({})", "~", "", "", "", "//", "and",
+        "min({0}, {1})", "max({0}, {1})", "abs({})",
     ),
 }  # fmt: skip
 
@@ -163,7 +154,7 @@ def code(record: Block, target: str = "c", *, stores: bool = False) -> str:
     #include <stdint.h>
     #include <string.h>
     <BLANKLINE>
-    static inline int32_t r_a(const uint8_t *in, int32_t i0) {
+    static inline int32_t r_a(const uint8_t *in, const int32_t i0) {
         uint32_t x = 0;
         x |= (uint32_t)in[0] >> (4 * i0) & 15;
         return (int32_t)x;
@@ -171,7 +162,7 @@ def code(record: Block, target: str = "c", *, stores: bool = False) -> str:
     <BLANKLINE>
     void r_values(const uint8_t *in, float *out, int64_t blocks) {
         for (int64_t block = 0; block < blocks; block++, in += 1, out += 2) {
-            for (int32_t k = 0; k < 2; k++) {
+            for (int32_t k = 0; k < 2; ++k) {
                 out[k] = (float)(r_a(in, k) - 8);
             }
         }
@@ -203,7 +194,9 @@ class _Writer:
         self.record, self.target = record, target
         self.term = read_formula(record) if record.value else None
         self.size, self.name = bytes_of_block(record), record.name or "r"
-        self.dialect = _DIALECTS[target]
+        self.dialect, self.language = _DIALECTS[target], loop_language(target)()
+        self.integer = self.language.integers[0].format(32)
+        self.real, self.end = self.language.elements["f32"], self.language.stop
 
     def text(self, *, stores: bool) -> str:
         own, kinds = self.dialect, {one.type for one in self.record.fields if not one.is_integer}
@@ -258,16 +251,17 @@ class _Writer:
                 "decoders compute in 32 bits, and their integers have a sign",
                 "write it as several fields of fewer bits",
             )
-        kind = own.integer if one.is_integer else own.real
-        yield own.load[0].format(q=self._qualifiers, kind=kind, **self._names(one, "{}_{}"))
-        yield own.begin + own.end
+        kind = self.integer if one.is_integer else self.real
+        yield own.load.format(q=self._qualifiers, kind=kind, **self._names(one, "{}_{}"))
+        bits = self.language.integers[1].format(32)
+        yield self.language.variable.format(type=bits, name="x", text=0)
         for part in self.record.parts_of(one.name):
             yield from self._part(part, self._loaded)
         found = own.signed.format("x")
         if one.type[0] == "s" and one.bits < 32:
             sign = 1 << one.bits - 1
             found = f"{own.signed.format(f'(x ^ {sign})')} - {sign}"
-        yield f"return {found if one.is_integer else f'value_of_{one.type}(x)'}{own.end}"
+        yield f"return {found if one.is_integer else f'value_of_{one.type}(x)'}{self.end}"
         yield "}"
 
     def _store(self, one: Field) -> Iterator[str]:
@@ -279,8 +273,9 @@ class _Writer:
         yield "}"
 
     def _names(self, one: Field, pattern: str) -> dict[str, str]:
-        index = "".join(self.dialect.load[1].format(f"i{k}") for k in range(len(one.shape)))
-        return {"name": pattern.format(self.name, one.name), "index": index}
+        index = [self.language.typed.format(type=self.integer, name=f"i{k}")
+                 for k in range(len(one.shape))]  # fmt: skip
+        return {"name": pattern.format(self.name, one.name), "index": ", ".join(["", *index])}
 
     def _part(self, part: Part, statements: Any) -> Iterator[str]:
         """Yield what is done with each run of bits, for the elements that a part holds."""
@@ -290,7 +285,7 @@ class _Writer:
             names[f"d{k}"] = variable(f"i{k}", lo, hi - 1) - lo
             limits += [f"i{k} >= {lo}"] * (lo > 0) + [f"i{k} < {hi}"] * (hi < n)
         if limits:
-            yield self.dialect.choice.format(f" {self.dialect.both} ".join(limits))
+            yield self.language.condition.format(self.language.both.join(limits))
         lo, _ = part.field.piece_bits(part.piece)
         for first, count, places in runs(part):
             bit = {f"d{len(box)}": AffineExpr((), first - lo)}
@@ -301,7 +296,7 @@ class _Writer:
             crosses = bool(np.any((places & 7) + count > 8))
             at = [self._formula(byte), *([self._formula(last)] if crosses else [])]
             by = "" if shift == AffineExpr((), 0) else _closed(self._formula(shift))
-            yield from (one + self.dialect.end for one in statements(at, by, first, count))
+            yield from (one + self.end for one in statements(at, by, first, count))
         if limits:
             yield "}"
 
@@ -342,7 +337,7 @@ class _Writer:
     def _formula(self, form: AffineExpr) -> str:
         """Return a formula of indices, by the printer of all index formulas."""
         formulas = Formulas("f", "", form.variables(), (("x", form),))
-        return LANGUAGES[self.target]().expression(formulas)
+        return self.language.expression(formulas)
 
     def _values(self, term: Term) -> Iterator[str]:
         index = self.record.value.index if self.record.value else ()
@@ -353,13 +348,14 @@ class _Writer:
         head, *rest = own.head
         yield head.format(**names)
         yield from (line.format(**names) for line in rest)
-        yield from (own.loop.format(name, n) for (name, _), n in zip(index, sizes, strict=True))
+        for (name, _), n in zip(index, sizes, strict=True):
+            yield self.language.loop.format(v=name, type=self.integer, start=0, stop=n)
         for k, (name, _) in enumerate(index):
             at = name if k == 0 else f"({at})*{sizes[k]} + {name}"
         text, is_atom = self._term(term)
         if not term.is_float:
             text = own.cast.format(text if is_atom else f"({text})")
-        yield f"{own.item.format(at, count=prod(sizes))} = {text}{own.end}"
+        yield f"{own.item.format(at, count=prod(sizes))} = {text}{self.end}"
         yield from "}" * (len(index) + 2)
 
     def _term(self, term: Term) -> tuple[str, bool]:
@@ -374,7 +370,8 @@ class _Writer:
                 if term.is_float and not part.is_float:
                     closed = own.cast.format(text if is_atom else f"({text})")
                 sides.append(closed)
-            sign = own.quotient if term.kind == "//" else term.kind
+            is_rounded = term.kind == "//" and not self.language.floors
+            sign = "/" if is_rounded else term.kind
             gap = "" if _rank(term) == 2 else " "
             return f"{sides[0]}{gap}{sign}{gap}{sides[1]}", False
         texts = [text for text, _ in parts]
@@ -403,7 +400,7 @@ class _Writer:
             for k in range(len(items) - 2, -1, -1):
                 found = f"{index} == {k} ? {items[k]} : {found}"
             return f"({found})"
-        kind = self.dialect.real if term.is_float else self.dialect.integer
+        kind = self.real if term.is_float else self.integer
         listed = ", ".join(items) + "," * (len(items) == 1)
         return self.dialect.table.format(kind=kind, count=len(items), numbers=listed, index=index)
 
