@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.programs.diagnostics import heap as heaps
-from morello_layouts.programs.diagnostics.heap import Heap, heap_of
-from morello_layouts.programs.diagnostics.memory_report import memory_of
+from morello_layouts.programs.diagnostics import memory_report as heaps
+from morello_layouts.programs.diagnostics.memory_report import Heap, heap_of, memory_of
 from morello_layouts.programs.hlo.assignment import Schedule
 from morello_layouts.programs.hlo.reader import assignment_beside
 from tests.support import tpu_dumps
