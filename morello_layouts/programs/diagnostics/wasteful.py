@@ -33,7 +33,7 @@ class SpaceCount:
     count: int
 
 
-class Told(TypedDict):
+class ToldSuggestion(TypedDict):
     """A suggestion as JSON."""
 
     layout: str
@@ -57,12 +57,12 @@ class Alternative:
     reason: str = ""  #: why there is no suggestion; empty if there is one.
 
     @property
-    def told(self) -> Told | None:
+    def told(self) -> ToldSuggestion | None:
         """The suggestion as JSON: its hint is for a stored array, and was not tried."""
         best = self.suggestion
         if best is None:
             return None
-        return cast("Told", {**plain(best), "hint": stored_hint(best), "tried": False})
+        return cast("ToldSuggestion", {**plain(best), "hint": stored_hint(best), "tried": False})
 
     def __str__(self) -> str:
         best = self.suggestion

@@ -335,7 +335,7 @@ class Arguments(NamedTuple):
 _NONE: Final = Arguments()
 
 
-class Operands:
+class OperandReader:
     """Reads the text in an instruction's parentheses."""
 
     def __init__(self, shapes: ShapeTable) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.notations.xla import XlaShape
-from morello_layouts.programs.hlo.builder import ModuleBuilder, Operands
+from morello_layouts.programs.hlo.builder import ModuleBuilder, OperandReader
 from morello_layouts.programs.hlo.compiled import BEFORE_LAYOUTS, is_program, text_of
 from morello_layouts.programs.hlo.module import TABLES, HloInstruction, HloModule, row_of
 from morello_layouts.programs.hlo.scanner import (
@@ -193,7 +193,7 @@ class _ModuleReader:
     def __init__(self, lines: Lines) -> None:
         self.lines = lines
         self.module = ModuleBuilder()
-        self.operands = Operands(self.module.shapes)
+        self.operands = OperandReader(self.module.shapes)
         self.table: dict[int, str] | None = None
         self.attributes_at: int | None = None  # where those of the open instruction begin
         self.is_lenient = False  # whether an attribute without an end is kept as text

@@ -20,7 +20,7 @@ from morello_layouts.programs.diagnostics.memory_report import MemoryReport
 from morello_layouts.programs.diagnostics.moves import HloMove
 from morello_layouts.programs.hlo import HloComputation, HloInstruction, HloModule, read_hlo
 from morello_layouts.programs.report import Report, Summary, Table, bytes_text
-from morello_layouts.programs.tpu_compiler.process import Compiler, Outcome, Progress, compiled
+from morello_layouts.programs.tpu_compiler.process import Compiler, Dumps, Progress, compiled
 
 _ALLOCATION: Final = re.compile(
     r"^allocation [0-9]{1,18}: size ([0-9]{1,18})(?:, color ([0-9]{1,9}))?", re.MULTILINE
@@ -240,7 +240,7 @@ def compile_module(
 
 
 def read_outcome(
-    outcome: Outcome, generation: str, devices: int, top: int | None = 10
+    outcome: Dumps, generation: str, devices: int, top: int | None = 10
 ) -> Compilation:
     """Read the dumps of a compilation."""
     path = next(filter(None, map(outcome.dump, _PROGRAMS)), None)

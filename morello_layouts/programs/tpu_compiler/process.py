@@ -80,7 +80,7 @@ def bounded(compiler: Compiler, seconds: float | None, gibibytes: float | None) 
 
 
 @frozen
-class Outcome:
+class Dumps:
     """What a compilation left, or one that was ended before."""
 
     folder: Path  #: with the compiler's dumps.
@@ -122,7 +122,7 @@ def compiled(
     compiler: Compiler | None = None,
     progress: Progress | None = None,
     keep: Path | None = None,
-) -> Iterator[Outcome]:
+) -> Iterator[Dumps]:
     """Compile a StableHLO module ahead of time; the dumps last as long as the context.
 
     Args:
@@ -143,7 +143,7 @@ def compiled(
         dumps = folder / "dumps"
         if keep is not None and dumps.is_dir():
             shutil.copytree(dumps, keep, dirs_exist_ok=True)
-        yield Outcome(dumps, result.get("error", ""), result.get("cost", {}))
+        yield Dumps(dumps, result.get("error", ""), result.get("cost", {}))
 
 
 def run_in(
