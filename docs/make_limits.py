@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-from itertools import pairwise
+from itertools import takewhile
 
 from morello_layouts.core import limits
 
@@ -27,11 +27,14 @@ def page() -> str:
         source[: found.start()].count("\n") + 1: found[1]
         for found in re.finditer(r"^# (.+)$", source, re.MULTILINE)
     }
-    lines, above = [HEAD], 0
-    for constant, reason in pairwise(ast.parse(source).body):
+    lines, above, text = [HEAD], 0, source.splitlines()
+    for constant in ast.parse(source).body:
         if not isinstance(constant, ast.AnnAssign):
             continue
         assert isinstance(constant.target, ast.Name)
+        beside = text[constant.end_lineno - 1].partition("  #: ")[2]  # type: ignore[operator]
+        before = takewhile(lambda line: line.startswith("#: "), text[constant.lineno - 2 :: -1])
+        words = beside or " ".join(line.removeprefix("#: ") for line in reversed([*before]))
         subject = max(line for line in (0, *subjects) if line < constant.lineno)
         if subject > above:
             lines += [
@@ -40,8 +43,8 @@ def page() -> str:
                 "|---|--:|---|",
             ]
             above = subject
-        name, words = constant.target.id, ast.literal_eval(reason.value)  # type: ignore[attr-defined]
+        name = constant.target.id
         value = getattr(limits, name)
         shown = f"{value:,}" if isinstance(value, int | float) else str(dict(value))
-        lines.append(f"| `{name}` | {shown} | {' '.join(words.split())} |")
+        lines.append(f"| `{name}` | {shown} | {words} |")
     return "\n".join([*lines, ""])

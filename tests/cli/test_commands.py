@@ -16,7 +16,7 @@ from hypothesis import given, strategies as st
 import morello_layouts as ml
 from morello_layouts.interfaces import api
 from morello_layouts.interfaces.cli.main import commands, main
-from morello_layouts.interfaces.cli.results import Status, status_of
+from morello_layouts.interfaces.cli.terminal import Status, status_of
 from morello_layouts.notations.expression import parse_shape
 from morello_layouts.proof import Proof
 from tests.support import tpu_dumps

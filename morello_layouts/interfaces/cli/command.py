@@ -21,8 +21,8 @@ import click
 import morello_layouts as ml
 from morello_layouts.errors import LayoutError
 from morello_layouts.interfaces.cli import reading, terminal
-from morello_layouts.interfaces.cli.results import Answer, Status, status_of
 from morello_layouts.interfaces.cli.table import ALIASES, LEFT_OUT, NAME, SAID, Row
+from morello_layouts.interfaces.cli.terminal import Answer, Status, status_of
 from morello_layouts.notations.registry import NAMES
 
 

@@ -14,9 +14,8 @@ import click
 
 import morello_layouts
 from morello_layouts.errors import LayoutError
-from morello_layouts.interfaces.cli.results import Status, error_in_options
 from morello_layouts.interfaces.cli.table import GROUPS, NAME, ROWS
-from morello_layouts.interfaces.cli.terminal import print_error
+from morello_layouts.interfaces.cli.terminal import Status, error_in_options, print_error
 
 SHORT = "mlay"
 

@@ -25,8 +25,7 @@ from morello_layouts.interfaces.cli.reading import (
     Sizes,
     coordinate,
 )
-from morello_layouts.interfaces.cli.results import Answer, Status
-from morello_layouts.interfaces.cli.terminal import print_text, printable
+from morello_layouts.interfaces.cli.terminal import Answer, Status, print_text, printable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

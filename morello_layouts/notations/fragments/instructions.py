@@ -12,8 +12,8 @@ from typing import Final
 
 from morello_layouts.core.layout import REGISTER_BITS as BITS
 from morello_layouts.notations.fragments import document
-from morello_layouts.notations.fragments.layout import Document
-from morello_layouts.notations.fragments.operands import (
+from morello_layouts.notations.fragments.layout import (
+    Document,
     Instruction,
     Operand,
     address_rows,

@@ -27,8 +27,7 @@ from morello_layouts.errors import LayoutError, ParseError, UnsupportedError
 from morello_layouts.notations.cute.layout import CuteLayout
 from morello_layouts.notations.cute.text import parse_plain
 from morello_layouts.notations.fragments.instructions import instructions
-from morello_layouts.notations.fragments.layout import Axis, FragmentLayout
-from morello_layouts.notations.fragments.operands import Instruction
+from morello_layouts.notations.fragments.layout import Axis, FragmentLayout, Instruction
 from morello_layouts.notations.grammar import integer
 
 _FORM: Final = (
