@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 import morello_layouts as ml
-from morello_layouts.core.limits import EXPLORER_TEXT
 from morello_layouts.core.maps.names import renamed
 from morello_layouts.interfaces.explanations.rows import proof_rows
 from morello_layouts.interfaces.explorer.answer import answer, parts
@@ -90,72 +89,6 @@ def test_sizes_are_in_bytes() -> None:
     assert sizes["bytes"].startswith("4,000 of data in 8,192 (8.0 KiB) that XLA reserves")
 
 
-@each_row(
-    ("fields", "field", "what"),
-    [
-        ({"layout": "f32[3,5"}, "layout", "expected"),
-        ({"layout": ""}, "layout", "no notation has this text"),
-        ({"layout": "()"}, "layout", "tuple without arrays"),
-        ({"layout": "[1, 0, 1 p(4)]", "shape": "6x"}, "shape", "a shape: expected sizes"),
-        ({"layout": "[1, 0, 1 p(4)]", "shape": "6x7"}, "shape", "does not fit"),
-        ({"layout": "[1, 0]", "shape": "6x7x8"}, "shape", ""),
-        ({"layout": "f32[M,N]", "assuming": "8 |"}, "assuming", "an assumption: expected"),
-        ({"layout": "f32[M,N]", "assuming": "8 | K"}, "assuming", "an assumption is about K"),
-        ({"layout": "[0, 1]", "shape": "Mx7x8", "assuming": "8 | M"}, "shape", ""),
-        ({"layout": "f32[M,N]", "at": "M"}, "at", "expected a name and its size"),
-        ({"layout": "f32[M,N]", "at": "M=0"}, "at", "expected a name and its size"),
-        ({"layout": "f32[M,N]", "at": "K=3"}, "at", "K is not a symbolic size"),
-        ({"layout": "f32[M,N]", "assuming": "8 | M", "at": "M=9"}, "at", "not as assumed"),
-        ({"layout": "f32[2,3]", "other": "f32[2,4]"}, "other", "shapes"),
-        ({"layout": "f32[2,3]", "other": "{1,0"}, "other", "expected"),
-        ({"layout": "f32[2,3]", "other": "3*d0 +"}, "other", "expected"),
-        ({"layout": "f32[2,3]", "other": "3*d0 + x"}, "other", "x is not a coordinate"),
-        ({"layout": "f32[2,3]", "other": "3*d0 + d2"}, "other", "d2 is not a coordinate"),
-        ({"layout": "f32[M,3]", "other": "3*d0 + N"}, "other", "N is not a coordinate"),
-        ({"layout": "f32[2,3]", "other": "d0 >>> 1"}, "other", "expected"),
-        ({"layout": "f32[2,3]", "other": "d0/2"}, "other", "may not be an integer"),
-        ({"layout": "f32[2,3]", "access": "diagonal"}, "access", "expected the name of an access"),
-        ({"layout": "f32[2,3]", "access": "row.b128"}, "access", "not one vector"),
-        ({"layout": "f32[2,3]", "access": "row, 0 bits"}, "access", "expected an integer from 1"),
-        ({"layout": "3*d0 + d1"}, "layout", "expected a layout, got a formula"),
-        ({"layout": "f32[2]", "array": "x"}, "array", "expected a number"),
-        ({"layout": "f32[2]", "nonsense": "x"}, "layout", "does not have a field"),
-        ({"layout": "x" * (EXPLORER_TEXT + 1)}, "layout", "too long"),
-        ({"layout": "f32[2]", "other": "x" * (EXPLORER_TEXT + 1)}, "other", "too long"),
-    ],
-)
-def test_errors_say_which_field_is_wrong(fields: dict[str, str], field: str, what: str) -> None:
-    found = answer(fields)
-    assert [error["field"] for error in found["errors"]] == [field]
-    (error,) = found["errors"]
-    assert what in error["what"]
-    assert error["why"]
-    stands = field in ("other", "at", "access") and what != "too long"
-    assert ("source" in found) == stands, (
-        "the correct parts of a question are answered nevertheless"
-    )
-
-
-@pytest.mark.parametrize(
-    ("fields", "pointer"),
-    [
-        ({"layout": "f32[x,3!]"}, "  f32[x,3!]\n         ^"),
-        ({"layout": "f32[M]", "at": "M=1, N"}, "  M=1, N\n       ^"),
-        ({"layout": "f32[M]", "assuming": "M > 1, 8"}, "  M > 1, 8\n         ^"),
-        ({"layout": "f32[2]", "other": "{0:T(0)}"}, "  {0:T(0)}\n       ^"),
-        (
-            {"layout": "f32[2]", "other": "1 + floor(d0 + i)"},
-            "  1 + floor(d0 + i)\n                 ^",
-        ),
-        ({"layout": "f32[2]", "other": "d0 / 2"}, "  d0 / 2\n     ^"),
-    ],
-)
-def test_a_caret_is_below_the_error(fields: dict[str, str], pointer: str) -> None:
-    (error,) = answer(fields)["errors"]
-    assert error["pointer"] == pointer
-    assert error["position"] == pointer.split("\n")[1].index("^") - 2
-
-
 def test_a_layout_without_sizes_is_explained_and_asks_for_them() -> None:
     found = asked("[1, 0, 1 p(4)]")
     assert texts(found["words"])["1 p(4)"] == "fastest: 4 neighbours along d1"
@@ -181,9 +114,6 @@ def test_fields_that_are_numbers() -> None:
     pictures = [asked("f32[40,4,4]", slice=k)["picture"]["markup"] for k in ("", "0", "9")]
     assert pictures[0] == pictures[1] != pictures[2]
     assert Question.of({"layout": "", "width": "900"}).room == 900
-    for field in ("array", "slice", "width"):
-        (error,) = answer({"layout": arrays, field: "-1"})["errors"]
-        assert (error["field"], error["what"]) == (field, f"{field}: expected a number, got '-1'")
 
 
 def test_sizes_are_unused_if_the_text_has_its_own() -> None:
