@@ -46,7 +46,7 @@ from tests.support.paths import DATA, ROOT
 from tests.support.tables import report
 
 RECORDED = DATA / "recorded"
-CARET, NEWLINE, ANSWER, HOW, PART = "▲", "⏎", "→ ", "== ", " ‖ "
+CARET, NEWLINE, ANSWER, HOW, PART = "▲", "⏎", "→", "== ", " ‖ "
 ADDRESS = re.compile(r"\b0x[0-9a-f]{8,}")
 """The address of an object in the text of one."""
 
@@ -68,14 +68,16 @@ class Row(NamedTuple):
 
     def lines(self) -> list[str]:
         """Return the row as a file has it."""
-        return [self.question, *(f"{ANSWER}{line}" for line in self.answer.split("\n"))]
+        return [self.question, *(f"{ANSWER} {x}".rstrip() for x in self.answer.split("\n"))]
 
     def now(self) -> Row:
         """Return the row with today's answer, and the caret where it is today."""
         if self.how == "mended":
-            return self._asked()
-        with patch.object(registry, "repaired", lambda *_: None):  # the readers' own errors
-            return self._asked()
+            new = self._asked()
+        else:
+            with patch.object(registry, "repaired", lambda *_: None):  # the readers' own errors
+                new = self._asked()
+        return new._replace(answer="\n".join(line.rstrip() for line in new.answer.split("\n")))
 
     def _asked(self) -> Row:
         if self.how == "python":
@@ -133,7 +135,8 @@ def told(error: ml.LayoutError) -> str:
     words = (error.what, error.why, error.fix)
     pointer = error.pointer() if isinstance(error, ml.ParseError) else ""
     assert str(error) == "\n".join(x for x in (error.what, pointer, *words[1:]) if x)
-    assert not any(PART in word for word in words) and not any("\n" in word for word in words[::2])
+    assert not any(PART in word for word in words)
+    assert not any("\n" in word for word in words[::2])
     return PART.join(words).replace("\n", NEWLINE)
 
 
@@ -149,7 +152,7 @@ def pieces(path: Path) -> Iterator[Row | str]:
     how, question, answer = "parse", "", list[str]()
     for line in [*path.read_text("utf-8").split("\n"), ""]:
         if question and line.startswith(ANSWER):
-            answer.append(line.removeprefix(ANSWER))
+            answer.append(line[2:])
             continue
         if question:
             yield Row(how, question, "\n".join(answer), names)
