@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import prod
 from typing import Any, Final, NoReturn
 
@@ -24,7 +24,7 @@ from morello_layouts.core.layout import (
     short_name,
 )
 from morello_layouts.core.lazy import importing
-from morello_layouts.errors import LayoutError, UnsupportedError
+from morello_layouts.errors import UnsupportedError
 from morello_layouts.notations import strided
 
 Reader = Callable[[Any], Arrays | None]
@@ -228,53 +228,32 @@ def _by_text(value: Any) -> Arrays:
 
 # ---- Triton
 
-_CLUSTER: Final = ("cga_layout", "CGALayout")
-
 # Gluon's layouts: the kind of the encoding, and its fields by the names that Triton prints.
+_GLUON: Final = """
+BlockedLayout blocked size_per_thread=sizePerThread threads_per_warp=threadsPerWarp \
+warps_per_cta=warpsPerCTA order=order cga_layout=CGALayout
+SliceLayout slice dim=dim parent=parent
+DistributedLinearLayout linear reg_bases=register lane_bases=lane warp_bases=warp \
+block_bases=block shape=
+DotOperandLayout dot_op operand_index=opIdx parent=parent k_width=kWidth
+NVMMADistributedLayout nvidia_mma version=versionMajor warps_per_cta=warpsPerCTA \
+instr_shape=instrShape cga_layout=CGALayout
+AMDMFMALayout amd_mfma version=version instr_shape=instrShape transposed=isTransposed \
+warps_per_cta=warpsPerCTA element_bitwidth=elementBitWidth tiles_per_warp=tilesPerWarp \
+cga_layout=CGALayout
+NVMMASharedLayout nvmma_shared swizzle_byte_width=swizzlingByteWidth \
+element_bitwidth=elementBitWidth rank=rank transposed=transposed fp4_padded=fp4Padded \
+cga_layout=CGALayout
+SwizzledSharedLayout swizzled_shared vec=vec per_phase=perPhase max_phase=maxPhase order=order \
+cga_layout=CGALayout
+PaddedSharedLayout padded_shared interval_padding_pairs=paddings offset_bases=offset \
+cga_layout=block shape=
+SharedLinearLayout shared_linear offset_bases=offset block_bases=block alignment=alignment
+"""
+
 GLUON: Final[dict[str, tuple[str, dict[str, str]]]] = {
-    name: (kind, dict(pair.split("=") for pair in fields.split()))
-    for name, kind, fields in (
-        (
-            "BlockedLayout",
-            "blocked",
-            "size_per_thread=sizePerThread threads_per_warp=threadsPerWarp "
-            "warps_per_cta=warpsPerCTA order=order cga_layout=CGALayout",
-        ),
-        ("SliceLayout", "slice", "dim=dim parent=parent"),
-        (
-            "DistributedLinearLayout",
-            "linear",
-            "reg_bases=register lane_bases=lane warp_bases=warp block_bases=block shape=",
-        ),
-        ("DotOperandLayout", "dot_op", "operand_index=opIdx parent=parent k_width=kWidth"),
-        (
-            "NVMMADistributedLayout",
-            "nvidia_mma",
-            "version=versionMajor warps_per_cta=warpsPerCTA instr_shape=instrShape "
-            "cga_layout=CGALayout",
-        ),
-        (
-            "NVMMASharedLayout",
-            "nvmma_shared",
-            "swizzle_byte_width=swizzlingByteWidth element_bitwidth=elementBitWidth rank=rank "
-            "transposed=transposed fp4_padded=fp4Padded cga_layout=CGALayout",
-        ),
-        (
-            "SwizzledSharedLayout",
-            "swizzled_shared",
-            "vec=vec per_phase=perPhase max_phase=maxPhase order=order cga_layout=CGALayout",
-        ),
-        (
-            "PaddedSharedLayout",
-            "padded_shared",
-            "interval_padding_pairs=paddings offset_bases=offset cga_layout=block shape=",
-        ),
-        (
-            "SharedLinearLayout",
-            "shared_linear",
-            "offset_bases=offset block_bases=block alignment=alignment",
-        ),
-    )
+    name: (kind, dict(pair.split("=") for pair in fields))
+    for name, kind, *fields in map(str.split, _GLUON.strip().split("\n"))
 }
 
 
@@ -298,6 +277,8 @@ def gluon_encoding(name: str, fields: dict[str, Any]) -> Any:
     from morello_layouts.notations.triton.encoding import Encoding
 
     kind, names = GLUON[name]
+    if name == "NVMMASharedLayout":
+        fields = {"transposed": False, **fields}
     found: list[tuple[str, Any]] = []
     for own, given in fields.items():
         key, field = names[own], given
@@ -305,7 +286,7 @@ def gluon_encoding(name: str, fields: dict[str, Any]) -> Any:
             major, minor = (*given, 0)[:2]
             found += [(key, int(major)), ("versionMinor", int(minor))]
             continue
-        if not key or (key in ("CGALayout", "block", "fp4Padded") and not given):
+        if not key or given is None or (key in ("CGALayout", "block", "fp4Padded") and not given):
             continue
         if key == "parent" and not isinstance(given, Encoding):
             field = _gluon(given).encoding  # type: ignore[attr-defined]

@@ -262,7 +262,7 @@ NOTATIONS: Final = (
 """All notations. If several readers refuse a text and got equally far, the first one answers."""
 
 _SPELLED: Final = re.compile(
-    r"[Ll]ayout\s*[(<]|torch\.|stride|omposition\(|Struct\(|Format\(|Array\(|Metadata\(|"
+    r"[Ll]ayout\s*[(<]|decltype|torch\.|stride|omposition\(|Struct\(|Format\(|Array\(|Metadata\(|"
     r"reinterpret_tensor|\]\[|%[\w#:.-]+\s*[,=]|^\s*tt[a-z]*\."
 )
 """What a text has that is spelled as in a source or on a console."""

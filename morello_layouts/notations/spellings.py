@@ -8,7 +8,7 @@ begins like one of these is read here; all others are left to the notations.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
@@ -17,6 +17,7 @@ from morello_layouts.core.layout import Arrays, ElementType, nearest_type
 from morello_layouts.core.limits import EXPR_NESTING
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.notations.grammar import Source, Syntax, Terminal, integer
+from morello_layouts.notations.objects import GLUON, gluon_encoding
 
 _SYNTAX: Final = Syntax(
     "a call has a name, and values in brackets", "write it as the source or the console has it"
@@ -43,6 +44,25 @@ class Call:
 
 
 def _value(source: Source, depth: int = 0) -> Any:
+    found = _factor(source, depth)
+    while source.take("*"):
+        found = _size(found) * _size(_factor(source, depth))
+    return found
+
+
+def _size(value: Any) -> Any:
+    """Return a factor of a size: a number, or a name."""
+    is_name = isinstance(value, Call) and value.name and not value.values
+    if not is_name and not _is_size(value):
+        _refuse("expected a product of sizes", "they are numbers and names", "multiply these alone")
+    return SizeExpr.named(value.name) if is_name else value
+
+
+def _is_size(value: Any) -> bool:
+    return isinstance(value, int | SizeExpr)
+
+
+def _factor(source: Source, depth: int) -> Any:
     token = source.need(_NUMBER, _STRING, _NAME, "(", "[", "{")
     if token.kind is _NUMBER:
         return integer(token, source.text)
@@ -79,18 +99,16 @@ def _error(what: str, text: str, at: int, why: str = _SYNTAX.form, fix: str = ""
     return found
 
 
-class _Refusal(LayoutError):
-    """What a call says that cannot be read, at the call."""
-
-
 def _refuse(what: str, why: str, fix: str) -> NoReturn:
-    raise _Refusal(what, why, fix)
+    raise LayoutError(what, why, fix)
 
 
 # ---- CuTe
 
 _TUPLES: Final = ("", "Shape", "Stride", "Coord", "Step", "Tile", "tuple", "make_shape",
                   "make_stride", "make_tuple", "make_coord")  # fmt: skip
+_COMPOSED: Final = ("ComposedLayout", "composition", "make_composed_layout")
+_SWIZZLES: Final = ("Swizzle", "Sw", "S", "make_swizzle")
 _RIGHT: Final = ("LayoutRight", "GenRowMajor")
 _LEFT: Final = ("LayoutLeft", "GenColMajor")
 
@@ -99,7 +117,7 @@ def _cute_numbers(value: Any) -> Any:
     """Return sizes or strides as nested tuples: ``_4``, ``Int<4>`` and ``C<4>`` are static."""
     from morello_layouts.notations.cute.integers import Static
 
-    if isinstance(value, int):
+    if _is_size(value):
         return value
     if isinstance(value, Call):
         if value.name in _TUPLES:
@@ -122,11 +140,11 @@ def _cute_numbers(value: Any) -> Any:
 
 def _cute(call: Call) -> Any:
     from morello_layouts.notations.cute import ComposedLayout, CuteLayout, Swizzle
-    from morello_layouts.notations.cute.integers import compact, flatten
+    from morello_layouts.notations.cute.integers import flatten
 
-    if call.name in ("ComposedLayout", "composition"):
+    if isinstance(call, Call) and call.name in _COMPOSED:
         first, *middle, last = call.values or [None]
-        if not isinstance(first, Call) or first.name not in ("Swizzle", "Sw", "S"):
+        if not isinstance(first, Call) or first.name not in _SWIZZLES:
             _refuse(
                 f"{call.name}: expected a swizzle first",
                 "a layout composed with a layout is a layout, whose strides are computed",
@@ -138,6 +156,9 @@ def _cute(call: Call) -> Any:
             )
         offset = _cute_numbers(middle[0]) if middle else 0
         return ComposedLayout(Swizzle(*first.values), layout=_cute(last), offset=offset)
+    if isinstance(call, Call) and call.name == "make_ordered_layout" and call.values:
+        shape = _cute_numbers(call.values[0])
+        return CuteLayout(shape, _ordered(shape, _cute_numbers(call.get("order", 1))))
     is_layout = isinstance(call, Call) and call.name in ("Layout", "make_layout")
     if not is_layout or not 1 <= len(call.values) + len(call.keys) <= 2:
         _refuse(
@@ -157,12 +178,37 @@ def _cute(call: Call) -> Any:
         return CuteLayout(shape)
     if name not in _RIGHT:
         return CuteLayout(shape, _cute_numbers(stride))
-    steps = iter(flatten(compact(tuple(flatten(shape)[::-1])))[::-1])
+    places = tuple(range(len(flatten(shape)), 0, -1))
+    return CuteLayout(shape, _ordered(shape, _like(shape, iter(places))))
 
-    def fill(part: Any) -> Any:
-        return tuple(map(fill, part)) if isinstance(part, tuple) else next(steps)
 
-    return CuteLayout(shape, fill(shape))
+def _like(shape: Any, items: Iterator[Any]) -> Any:
+    """Return items nested as a shape is."""
+    return tuple(_like(part, items) for part in shape) if isinstance(shape, tuple) else next(items)
+
+
+def _ordered(shape: Any, order: Any) -> Any:
+    """Return the strides without gaps in an order: the size of the least number is the fastest.
+
+    As ``make_ordered_layout``: a number for a whole mode orders its sizes from left to right.
+    """
+    from morello_layouts.notations.cute.integers import compact, flatten
+
+    def keys(part: Any, own: Any) -> list[int]:
+        if not isinstance(own, tuple):
+            return [int(own)] * len(flatten(part))
+        if not isinstance(part, tuple) or len(part) != len(own):
+            _refuse(
+                "the order: expected a number for each mode",
+                "the size with the smallest number varies fastest",
+                "write for example make_ordered_layout((4, 8), order=(1, 0))",
+            )
+        return [key for pair in zip(part, own, strict=True) for key in keys(*pair)]
+
+    sizes, found = flatten(shape), keys(shape, order)
+    ranked = sorted(range(len(sizes)), key=lambda k: (found[k], k))
+    steps = dict(zip(ranked, flatten(compact(tuple(sizes[k] for k in ranked))), strict=True))
+    return _like(shape, iter([steps[k] for k in range(len(sizes))]))
 
 
 # ---- JAX
@@ -175,7 +221,7 @@ def _numbers(value: Any) -> Any:
         if value.name == "Size" and len(inner) == 1 and isinstance(inner[0], Call):
             inner = inner[0].values
         return tuple(map(_numbers, inner))
-    if isinstance(value, int):
+    if _is_size(value):
         return value
     if isinstance(value, Call) and not value.values and re.fullmatch(r"[A-Za-z]\w*", value.name):
         return SizeExpr.named(value.name)
@@ -199,12 +245,12 @@ def _jax_layout(call: Call) -> Any:
         )
     is_none = isinstance(tiles, Call) and tiles.name == "None"
     tiling = () if tiles is None or is_none else _numbers(tiles)
-    return XlaLayout(_numbers(order)[::-1], tiling, element_size_in_bits=bits)
+    return XlaLayout(_flat(order)[::-1], tiling, element_size_in_bits=bits)
 
 
 def _jax_format(call: Call) -> Any:
     layout, sharding = call.get("layout", 0), call.get("sharding", 1)
-    is_one = sharding is None or sharding.name in ("SingleDeviceSharding", "None")
+    is_one = sharding is None or getattr(sharding, "name", "") in ("SingleDeviceSharding", "None")
     if not is_one or not isinstance(layout, Call) or layout.name == "None":
         _refuse(
             "Format: expected a layout, on one device",
@@ -225,7 +271,7 @@ def _jax_aval(call: Call) -> Any:
             "a sharding is written behind the array",
             "write for example f32[8,16], mesh={'x': 2}, spec=P('x', None)",
         )
-    dims = tuple(n if isinstance(n, int) else str(n) for n in _numbers(shape))
+    dims = tuple(n if isinstance(n, int) else str(n) for n in _flat(shape))
     return XlaShape(element, dims)
 
 
@@ -233,7 +279,6 @@ def _jax_aval(call: Call) -> Any:
 
 
 def _gluon(call: Call) -> Any:
-    from morello_layouts.notations.objects import GLUON, gluon_encoding
     from morello_layouts.notations.triton import TritonLayout
 
     names = [*GLUON[call.name][1]]
@@ -253,14 +298,29 @@ def _gluon(call: Call) -> Any:
 def _field(value: Any) -> Any:
     if isinstance(value, Call) and value.name in ("True", "False"):
         return value.name == "True"
-    if isinstance(value, Call) and value.name:
+    if isinstance(value, Call) and value.name in GLUON:
         return _gluon(value).encoding
-    return _numbers(value)
+    if isinstance(value, Call) and value.name == "None":
+        return None
+    return _plain(value)
+
+
+def _plain(value: Any) -> Any:
+    """Return plain integers in nested tuples; names stand for none."""
+    if isinstance(value, Call) and value.name == "":
+        return tuple(map(_plain, value.values))
+    if isinstance(value, int):
+        return value
+    name = getattr(value, "name", value)
+    _refuse(f"expected a number or a layout of Gluon, got {name}", "a field of a layout is "
+            "numbers, True or False, or a layout", "write it as Gluon prints it")  # fmt: skip
 
 
 # ---- PyTorch
 
 _CALLS: Final = {
+    "FixedLayout": (2, 3, 4),
+    "FlexibleLayout": (2, 3, None),
     "as_strided": (1, 2, 3),
     "assert_size_stride": (1, 2, None),
     "empty_strided": (0, 1, None),
@@ -287,8 +347,23 @@ def _strided(call: Call) -> Any:
             "PyTorch counts them in elements, and calls them stride",
             "write strided<[8, 1]> for strides in elements; NumPy's strides=(32, 4) count bytes",
         )
-    sizes = None if shape is None else _numbers(shape)
-    return StridedLayout(_numbers(stride), _numbers(offset), sizes, None, element)
+    sizes = None if shape is None else _flat(shape)
+    first = _numbers(offset)
+    if isinstance(first, tuple):
+        _refuse("the offset: expected a number, got several", "it counts elements", "write one")
+    return StridedLayout(_flat(stride), first, sizes, None, element)
+
+
+def _flat(value: Any) -> tuple[Any, ...]:
+    """Return numbers in a tuple, without tuples inside."""
+    found = _numbers(value)
+    if isinstance(found, tuple) and not any(isinstance(n, tuple) for n in found):
+        return found
+    _refuse(
+        f"expected numbers in brackets, got {found}",
+        "a size or a stride is one number for each dimension",
+        "write for example (128, 1)",
+    )
 
 
 def _element(value: Any) -> ElementType | None:
@@ -313,19 +388,28 @@ def _fx(match: re.Match[str]) -> Any:
 
 # ---- the table
 
+
+def _inner(call: Call) -> Any:
+    """Read what ``decltype`` is of."""
+    inner = call.values[0] if len(call.values) == 1 else None
+    reader = READERS.get(inner.name) if isinstance(inner, Call) else None
+    if isinstance(inner, Call) and (reader or inner.name == "Layout"):
+        return (reader or _cute)(inner)
+    _refuse("decltype: expected a layout", "it is the type of one value", "give the value alone")
+
+
 READERS: Final[dict[str, Callable[[Call], Any]]] = {
-    **dict.fromkeys(("make_layout", "ComposedLayout", "composition"), _cute),
+    **dict.fromkeys(("make_layout", "make_ordered_layout", *_COMPOSED), _cute),
+    "decltype": _inner,
     "DeviceLocalLayout": _jax_layout,
     "Format": _jax_format,
-    "FixedLayout": _strided,
-    "FlexibleLayout": _strided,
     "ShapeDtypeStruct": _jax_aval,
     "TensorMetadata": _strided,
     **dict.fromkeys(_CALLS, _strided),
 }
 
 _GLUON: Final = re.compile(
-    r"(\w+\.)*\w*(Shared|Distributed|Linear|Operand|Blocked|Slice)\w*Layout\("
+    r"(\w+\.)*\w*(Shared|Distributed|Linear|Operand|Blocked|Slice|AMDMFMA)\w*Layout\("
 )
 _BEFORE: Final = re.compile(
     r"\s*(?:(?:using|auto|const|constexpr|static)\s+)*(?:[A-Za-z_]\w*\s*=(?!=)\s*)?"
@@ -337,13 +421,7 @@ _STRIDES: Final = re.compile(
 _TORCH: Final = re.compile(
     r"\s*(?:memory_format\s*=\s*)?torch\.(contiguous_format|channels_last(?:_3d)?)\s*\Z"
 )
-_AVAL: Final = re.compile(
-    r"\s*(?:ShapedArray\(\s*)?([a-z]+[0-9]+\w*)(\[[\w,\s]*\])(?:\{\})?\s*\)?\s*"
-)
-_POINTER: Final = re.compile(
-    r"\s*(?:Layout\s*:\s*|tensor<\s*)?(?:(?:raw_ptr|[gsr]mem_ptr|tmem_ptr|ptr)[^o]*?\s+o\s+)?"
-    r"(?=[_(S0-9?-])"
-)
+_AVAL: Final = re.compile(r"\s*ShapedArray\(\s*([a-z]+[0-9]+\w*)(\[[\w,\s]*\])(?:\{\})?\s*\)\s*")
 
 
 def spelled(text: str) -> Arrays | None:
@@ -368,7 +446,7 @@ def spelled(text: str) -> Arrays | None:
         from morello_layouts.notations.strided import MemoryFormat
 
         return MemoryFormat(found[1])
-    if "ShapedArray(" in text and (found := _AVAL.fullmatch(text)):
+    if (found := _AVAL.fullmatch(text)) is not None:
         text = f"ShapeDtypeStruct(({found[2][1:-1]},), {found[1]})"
     found = _FX.fullmatch(text)
     call = _fx(found) if found is not None else None
@@ -386,8 +464,6 @@ def spelled(text: str) -> Arrays | None:
 
 def _reader(name: str, opening: str, body: str) -> Callable[[Call], Any] | None:
     if _GLUON.match(body):
-        from morello_layouts.notations.objects import GLUON
-
         return _gluon if name in GLUON else None
     if name == "Layout":
         is_jax = "major_to_minor" in body or "tiling" in body

@@ -139,7 +139,8 @@ GROUPS: Final = {
             "testing.check_contracts", (
             "",
             "kernels.layouts.toml tests --json",
-        ), "programs:contracts", ("holds",), json={"": "outcomes=interfaces.testing.contracts:Outcome"},
+        ), "programs:contracts", ("holds",),
+            json={"": "outcomes=interfaces.testing.contracts:Outcome"},
             notes=(PROVED,)),
         Row("check", "Check a certificate that prove, equal or bitcast wrote.", "check.check", (
             "proof.json",

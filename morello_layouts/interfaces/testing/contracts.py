@@ -42,8 +42,13 @@ SUFFIX: Final = ".layouts.toml"
 _COMMON: Final = {"name": str, "shape": str, "shapes": list, "assuming": str}
 _KINDS: Final[dict[str, dict[str, type]]] = {
     "agree": {
-        **{"producer": str, "consumer": str, **_COMMON},
-        **{"reads": str, "writes": str, "producer_bytes": str, "consumer_bytes": str},
+        "producer": str,
+        "consumer": str,
+        **_COMMON,
+        "reads": str,
+        "writes": str,
+        "producer_bytes": str,
+        "consumer_bytes": str,
     },
     "equal": {"a": str, "b": str, **_COMMON},
     "bijective": {"layout": str, **_COMMON},
@@ -91,8 +96,12 @@ class Outcome(Displayed):
 class Contract(Displayed):
     """What layouts must agree on, as a table of a file says it.
 
-    >>> text = '[[equal]]\\na = "[0, 1]"\\nb = "{1,0}"\\nshape = "M,N"'
-    >>> (contract,) = read_contracts(text)
+    >>> (contract,) = read_contracts('''
+    ... [[equal]]
+    ... a = "[0, 1]"
+    ... b = "{1,0}"
+    ... shape = "M,N"
+    ... ''')
     >>> [outcome.holds for outcome in contract.check()]
     [True]
     """
@@ -254,10 +263,11 @@ def _require_keys(kind: str, given: Mapping[str, Any], at: Callable[[str], Layou
         texts = value if isinstance(value, list) else ()
         if type(value) is not allowed[key] or not all(isinstance(x, str) for x in texts):
             kinds = {str: "a text", list: "a list of texts", int: "a number"}
+            example = {str: '"…"', list: '["…"]', int: "16"}[allowed[key]]
             raise LayoutError(
                 f"{at(key).what}: expected {kinds[allowed[key]]}, got {shown(value)}",
                 "layouts and sizes are texts, as on the command line",
-                f"write {key} = {[''] if allowed[key] is list else 16 if allowed[key] is int else '…'!r}",
+                f"write {key} = {example}",
             )
     for key in _NEEDED[kind]:
         if key not in given:

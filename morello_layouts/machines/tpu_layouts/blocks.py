@@ -98,10 +98,8 @@ class Blocks(Displayed):
 
     def __str__(self) -> str:
         steps = prod(self.grid)
-        lines = [
-            f"blocks of {times(self.block)} of an array of {times(self.shape)}, in "
-            f"{count(steps, 'step')} of a grid of {times(self.grid)}",
-        ]
+        what = f"blocks of {times(self.block)} of an array of {times(self.shape)}"
+        lines = [f"{what}, in {count(steps, 'step')} of a grid of {times(self.grid)}"]
         if self.start:
             lines.append(f"a step's block begins at {self.start}")
         lines.append(

@@ -22,6 +22,7 @@ from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.notations.cute.integers import MODE, ScaledBasis, Static
 from morello_layouts.notations.cute.layout import CuteLayout
 from morello_layouts.notations.cute.swizzle import ComposedLayout, Swizzle
+from morello_layouts.notations.elements import ELEMENT_BITS, nearest_type
 from morello_layouts.notations.grammar import Source, Syntax, Terminal, integer
 from morello_layouts.notations.text import ABSENT, Note, Rule, Sign, field, made, many, word
 
@@ -47,8 +48,15 @@ _BEFORE_LAYOUT: Final = re.compile(
     r"\s*(?:Layout\s*:|(?:tensor<\s*)?(?:raw_ptr|[gsr]?(?:mem_)?ptr|tmem_ptr)[^\s:]*?[(<\[]"
     r"[^()]*?[\])>]\S*?(?:\([^()]*\))?\s+o\s)"
 )
+# A pointer with a swizzle of addresses, as CuTe prints it in C++ and in Python.
+_THREE: Final = r"\s*[0-9]{1,2}\s*,\s*[0-9]{1,2}\s*,\s*[0-9]{1,2}\s*"
+_SWIZZLED_POINTER: Final = re.compile(
+    rf"\s*(?:Sw<(?P<cpp>{_THREE})>_smem_ptr\[(?P<bits>[0-9]+)b\]\((?P<at>0x[0-9a-fA-F]{{1,16}})\)|"
+    rf"tensor<\s*ptr<(?P<type>\w+),[^<>]*?(?:align<(?P<align>[0-9]+)>)?[^<>]*?S<(?P<py>{_THREE})>\s*>)"
+    r"\s*o\s"
+)
 # A swizzle before a layout as Python packages print it.
-_CALLED: Final = re.compile(r"\s*\(?Swizzle\(([0-9, ]+)\)\)?\s+o\s+\((.*)\)\s*")
+_CALLED: Final = re.compile(rf"\s*\(?Swizzle\(({_THREE})\)\)?\s+o\s+\((.*)\)\s*")
 
 _NO_NAME: Final = re.compile(r"d[0-9]+|p")
 
@@ -157,6 +165,8 @@ def parse_cute(text: str) -> CuteLayout | ComposedLayout:
     _limit(text)
     if (called := _CALLED.fullmatch(text)) is not None:
         text = f"Sw<{called[1]}> o {called[2]}"
+    if (pointer := _SWIZZLED_POINTER.match(text)) is not None:
+        text = _of_pointer(text, pointer)
     before = _BEFORE_LAYOUT.match(text)
     if before is not None:
         inner = text[before.end() :]
@@ -166,6 +176,32 @@ def parse_cute(text: str) -> CuteLayout | ComposedLayout:
     found: CuteLayout | ComposedLayout
     found = _LAYOUT.parse(text, _SWIZZLED if "<" in text else _SYNTAX, r"\s*")
     return found
+
+
+def _of_pointer(text: str, found: re.Match[str]) -> str:
+    """Return a layout behind a swizzled pointer as one whose buffer begins at address 0.
+
+    The swizzle is one of addresses, so the buffer must begin where its pattern does.
+    """
+    numbers = [int(n) for n in (found["cpp"] or found["py"]).split(",")]
+    period = 1 << sum(numbers)
+    begins = int(found["at"], 16) if found["at"] else int(found["align"] or 1)
+    if sum(numbers) > 32 or begins % period:
+        raise ParseError(
+            f"the address: expected a multiple of {period} bytes",
+            "a swizzle of a pointer changes bits of the address, not of the offset",
+            f"align the buffer to {period} bytes",
+            text=text,
+            position=found.start() + len(found[0]) - len(found[0].lstrip()),
+            reached=len(text),
+        )
+    element = nearest_type(found["type"]) if found["type"] else None
+    bits = found["bits"] or (element and ELEMENT_BITS[element])
+    if bits is None:
+        raise _SYNTAX.error(f"{found['type']} is not a type known here", _SYNTAX.example, text, 0)
+    layout = text[found.end() :]
+    layout = re.sub(r">\s*\Z", "", layout) if found["type"] else layout
+    return f"Sw<{','.join(map(str, numbers))}> o smem_ptr[{bits}b](unset) o {layout}"
 
 
 def parse_plain(text: str) -> CuteLayout:

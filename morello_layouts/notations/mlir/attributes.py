@@ -39,6 +39,7 @@ class TpuTiled(Layout):
     strides: tuple[int, ...]  #: for each dimension the tiles (without any, elements) to the next.
 
     def __post_init__(self) -> None:
+        as_int(min((n for tile in self.tiles for n in tile), default=1), "a tile size", 1)
         sizes = list(self.tiles[0]) if self.tiles else []
         for tile in self.tiles[1:]:
             cut = sizes[len(sizes) - len(tile) :]
@@ -56,9 +57,6 @@ class TpuTiled(Layout):
                 "a tile acts on the last dimensions",
                 "write for example #tpu.tiled<(8,128),[16,1]>",
             )
-        for n in (*self.strides, *(n for tile in self.tiles for n in tile)):
-            as_int(n, f"a number of {self}", 0)
-        as_int(min((n for tile in self.tiles for n in tile), default=1), "a tile size", 1)
 
     @property
     def _tile_size(self) -> int:

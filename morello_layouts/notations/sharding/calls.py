@@ -232,7 +232,7 @@ def _mesh(given: Any, ids: Any = None) -> Mesh:
         raise _Refusal(
             "the mesh: expected its axes, got nothing" if given is None else f"the mesh: {given}",
             "a sharding names axes of a mesh",
-            "write mesh={'x': 2, 'y': 4}",
+            "write it before the sharding, as in mesh={'x': 4}, spec=P('x', None)",
             given,
         )
     pairs = [("x", given)]
