@@ -97,8 +97,8 @@ def assert_no_conflicts(
         AssertionError: if one has conflicts; with the lanes that meet.
         LayoutError: if no access is given.
 
-    >>> print(*assert_no_conflicts("(32,32):(33,1)", "column", bits=32))
-    load column: free of conflicts
+    >>> [found.ways for found in assert_no_conflicts("(32,32):(33,1)", "row", "column", bits=32)]
+    [1, 1]
     """
     if not accesses:
         raise LayoutError(
