@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any, Final, NoReturn
 
 from morello_layouts.core.expr import AffineExpr
+from morello_layouts.core.expr.conversions import form_from_sympy
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.limits import FORMULA_TEXT
 from morello_layouts.errors import LayoutError, ParseError
@@ -139,7 +140,5 @@ def formula_layout(form: AffineExpr | None, names: Iterable[str], text: str) -> 
 
 def layout_of_sympy(expr: Any) -> OffsetFormula:
     """Return the layout of a SymPy expression; as :func:`formula_layout`."""
-    from morello_layouts.core.expr.conversions import form_from_sympy
-
     names = sorted(str(symbol) for symbol in expr.free_symbols)
     return formula_layout(form_from_sympy(expr, {}), names, str(expr))

@@ -23,9 +23,15 @@ from morello_layouts.core.layout import (
     nearest_type,
     short_name,
 )
-from morello_layouts.core.lazy import importing
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.notations import strided
+from morello_layouts.notations.cute import ComposedLayout, CuteLayout, Swizzle
+from morello_layouts.notations.formula import layout_of_sympy
+from morello_layouts.notations.registry import parse
+from morello_layouts.notations.sharding.objects import sharding
+from morello_layouts.notations.triton import TritonLayout
+from morello_layouts.notations.triton.encoding import Encoding
+from morello_layouts.notations.xla import XlaLayout, XlaShape
 
 Reader = Callable[[Any], Arrays | None]
 
@@ -42,8 +48,7 @@ def layout_of(value: Any) -> Arrays | None:
     """
     read = _reader(type(value))
     if read is not None:
-        with importing:
-            return read(value)
+        return read(value)
     return strided.of(value) or as_layout(value) or _of_dlpack(value)
 
 
@@ -79,8 +84,6 @@ def xla_element(dtype: Any) -> str:
 
 def _jax_layout(value: Any) -> Any:
     """Return the XLA layout of JAX's ``Layout``: its order and tiles."""
-    from morello_layouts.notations.xla import XlaLayout
-
     order = getattr(value, "major_to_minor", None)
     if order is None:
         _refused(
@@ -99,9 +102,6 @@ def _devices(sharding: Any) -> int:
 
 def _jax_array(value: Any) -> Layout:
     """Return the layout of what has a shape and a type; of its parts, if it is on many devices."""
-    from morello_layouts.notations.sharding.objects import sharding
-    from morello_layouts.notations.xla import XlaShape
-
     if callable(gone := getattr(value, "is_deleted", None)) and gone():
         _refused(
             f"{shown(value)} has no buffer",
@@ -127,12 +127,6 @@ def _jax_format(value: Any) -> Layout:
         )
     found: Layout = _jax_layout(value.layout)
     return found
-
-
-def _jax_sharding(value: Any) -> Layout:
-    from morello_layouts.notations.sharding.objects import sharding
-
-    return sharding(value)
 
 
 def _alone(value: Any) -> NoReturn:
@@ -177,26 +171,16 @@ def _torch_tensor(value: Any) -> Layout:
     return found
 
 
-def _dtensor(value: Any) -> Layout:
-    from morello_layouts.notations.sharding.objects import sharding
-
-    return sharding(value)
-
-
 # ---- CuTe
 
 
 def _cute(value: Any) -> Layout:
     """Return the layout of a value with a shape and strides as CuTe has them."""
-    from morello_layouts.notations.cute import CuteLayout
-
     return CuteLayout(_nested(value.shape), _nested(value.stride))
 
 
 def _composed(value: Any) -> Layout:
     """Return the layout of a swizzle before a layout: of its outer part, offset and inner part."""
-    from morello_layouts.notations.cute import ComposedLayout, Swizzle
-
     outer = getattr(value, "outer", None) or getattr(value, "layoutB", None)
     inner = getattr(value, "inner", None) or getattr(value, "layoutA", None)
     if "Swizzle" in type(inner).__name__:  # pycute names them the other way around
@@ -221,8 +205,6 @@ def _nested(value: Any) -> Any:
 
 def _by_text(value: Any) -> Arrays:
     """Return the layout that an object prints, such as CuTe's own in Python."""
-    from morello_layouts.notations.registry import parse
-
     return parse(str(value))
 
 
@@ -258,7 +240,6 @@ GLUON: Final[dict[str, tuple[str, dict[str, str]]]] = {
 
 
 def _gluon(value: Any) -> Layout:
-    from morello_layouts.notations.triton import TritonLayout
 
     name = type(value).__name__
     fields = {each: getattr(value, each) for each in GLUON[name][1]}
@@ -274,8 +255,6 @@ def gluon_encoding(name: str, fields: dict[str, Any]) -> Any:
     ...     "order": [1, 0]})}).encoding().rank)
     2
     """
-    from morello_layouts.notations.triton.encoding import Encoding
-
     kind, names = GLUON[name]
     if name == "NVMMASharedLayout":
         fields = {"transposed": False, **fields}
@@ -310,7 +289,7 @@ def _open_gluon(value: Any) -> NoReturn:
 def _tuple(value: Any) -> Layout | None:
     """Return the sharding of a mesh and a spec, or of a mesh and placements."""
     if len(value) == 2 and "Mesh" in type(value[0]).__name__:
-        return _jax_sharding(value)
+        return sharding(value)
     if value and all(isinstance(n, int) for n in value):
         _refused(
             f"{value}: expected a layout, got a tuple of numbers",
@@ -377,12 +356,6 @@ def _memory_format(value: Any) -> Layout:
     return strided.MemoryFormat(str(value).rpartition(".")[2])
 
 
-def _sympy(value: Any) -> Layout:
-    from morello_layouts.notations.formula import layout_of_sympy
-
-    return layout_of_sympy(value)
-
-
 READERS: Final[dict[str, Reader]] = {
     "builtins tuple": _tuple,
     "cute ComposedLayout": _composed,
@@ -394,10 +367,10 @@ READERS: Final[dict[str, Reader]] = {
     "jax BlockSpec": _block_spec,
     "jax Compiled": _program,
     "jax Format": _jax_format,
-    "jax GSPMDSharding": _jax_sharding,
+    "jax GSPMDSharding": sharding,
     "jax Layout": _jax_layout,
     "jax Lowered": _program,
-    "jax NamedSharding": _jax_sharding,
+    "jax NamedSharding": sharding,
     "jax P": _alone,
     "jax PartitionSpec": _alone,
     "jax ShapeDtypeStruct": _jax_array,
@@ -405,10 +378,10 @@ READERS: Final[dict[str, Reader]] = {
     "jax Tracer": _jax_array,
     "pycute ComposedLayout": _composed,
     "pycute Layout": _cute,
-    "sympy Expr": _sympy,
+    "sympy Expr": layout_of_sympy,
     "tensor_layouts ComposedLayout": _composed,
     "tensor_layouts Layout": _cute,
-    "torch DTensor": _dtensor,
+    "torch DTensor": sharding,
     "torch Tensor": _torch_tensor,
     "torch memory_format": _memory_format,
     "triton AutoLayout": _open_gluon,

@@ -13,11 +13,17 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
 from morello_layouts.core.expr.sizes import SizeExpr
-from morello_layouts.core.layout import Arrays, ElementType, nearest_type
+from morello_layouts.core.layout import ELEMENT_BITS, Arrays, ElementType, nearest_type
 from morello_layouts.core.limits import EXPR_NESTING
 from morello_layouts.errors import LayoutError, ParseError
+from morello_layouts.notations.cute import ComposedLayout, CuteLayout, Swizzle
+from morello_layouts.notations.cute.integers import Static, compact, flatten
 from morello_layouts.notations.grammar import Source, Syntax, Terminal, integer
+from morello_layouts.notations.mlir.operations import operands_of
 from morello_layouts.notations.objects import GLUON, gluon_encoding
+from morello_layouts.notations.strided import MemoryFormat, StridedLayout
+from morello_layouts.notations.triton import TritonLayout
+from morello_layouts.notations.xla import XlaLayout, XlaShape
 
 _SYNTAX: Final = Syntax(
     "a call has a name, and values in brackets", "write it as the source or the console has it"
@@ -115,8 +121,6 @@ _LEFT: Final = ("LayoutLeft", "GenColMajor")
 
 def _cute_numbers(value: Any) -> Any:
     """Return sizes or strides as nested tuples: ``_4``, ``Int<4>`` and ``C<4>`` are static."""
-    from morello_layouts.notations.cute.integers import Static
-
     if _is_size(value):
         return value
     if isinstance(value, Call):
@@ -139,8 +143,6 @@ def _cute_numbers(value: Any) -> Any:
 
 
 def _cute(call: Call) -> Any:
-    from morello_layouts.notations.cute import ComposedLayout, CuteLayout, Swizzle
-    from morello_layouts.notations.cute.integers import flatten
 
     if isinstance(call, Call) and call.name in _COMPOSED:
         first, *middle, last = call.values or [None]
@@ -192,7 +194,6 @@ def _ordered(shape: Any, order: Any) -> Any:
 
     As ``make_ordered_layout``: a number for a whole mode orders its sizes from left to right.
     """
-    from morello_layouts.notations.cute.integers import compact, flatten
 
     def keys(part: Any, own: Any) -> list[int]:
         if not isinstance(own, tuple):
@@ -233,7 +234,6 @@ def _numbers(value: Any) -> Any:
 
 
 def _jax_layout(call: Call) -> Any:
-    from morello_layouts.notations.xla import XlaLayout
 
     order, tiles = call.get("major_to_minor", 0), call.get("tiling", 1)
     bits = call.get("sub_byte_element_size_in_bits", 2, 0)
@@ -261,7 +261,6 @@ def _jax_format(call: Call) -> Any:
 
 
 def _jax_aval(call: Call) -> Any:
-    from morello_layouts.notations.xla import XlaShape
 
     shape, dtype = call.get("shape", 0), call.get("dtype", 1)
     element = nearest_type(getattr(dtype, "name", str(dtype)))
@@ -279,7 +278,6 @@ def _jax_aval(call: Call) -> Any:
 
 
 def _gluon(call: Call) -> Any:
-    from morello_layouts.notations.triton import TritonLayout
 
     names = [*GLUON[call.name][1]]
     given = dict(zip(names, call.values, strict=False)) | call.keys
@@ -333,7 +331,6 @@ _CALLS: Final = {
 
 
 def _strided(call: Call) -> Any:
-    from morello_layouts.notations.strided import StridedLayout
 
     places = _CALLS.get(call.name, (None, None, None))
     stride = call.get("stride", places[1])
@@ -367,7 +364,6 @@ def _flat(value: Any) -> tuple[Any, ...]:
 
 
 def _element(value: Any) -> ElementType | None:
-    from morello_layouts.core.layout import ELEMENT_BITS
 
     name = nearest_type(value.name) if isinstance(value, Call) and not value.values else None
     return None if name is None else ElementType(name, ELEMENT_BITS[name])
@@ -436,15 +432,11 @@ def spelled(text: str) -> Arrays | None:
     {0,1:T(8,128)(2,1)}
     """
     if "%" in text or "\n" in text:
-        from morello_layouts.notations.mlir.operations import operands_of
-
         arrays = operands_of(text)
         if arrays is not None:
             return arrays
     found = _TORCH.fullmatch(text)
     if found is not None:
-        from morello_layouts.notations.strided import MemoryFormat
-
         return MemoryFormat(found[1])
     if (found := _AVAL.fullmatch(text)) is not None:
         text = f"ShapeDtypeStruct(({found[2][1:-1]},), {found[1]})"

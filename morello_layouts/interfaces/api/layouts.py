@@ -28,7 +28,7 @@ from morello_layouts.core.maps.subject import (
     shape_text,
 )
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
-from morello_layouts.notations import objects
+from morello_layouts.notations import strided
 from morello_layouts.notations.coordinates import FormulaLayout, OffsetLayout
 from morello_layouts.notations.functions import CalledFunction, called_or_formula, is_function
 from morello_layouts.outputs.kernels.relayout import Relayout
@@ -315,7 +315,12 @@ def recognized(layout: Any, notation: str | None = None) -> Arrays | IndexMap | 
         return layout
     if is_function(layout):
         return called_or_formula(layout)
-    return objects.layout_of(layout)
+    if type(layout).__module__ == "numpy":
+        return strided.of(layout)
+    with importing:
+        from morello_layouts.notations.objects import layout_of
+
+    return layout_of(layout)
 
 
 def parsed(layout: MapLike, notation: str | None = None) -> Arrays | IndexMap | AffineMap:

@@ -8,11 +8,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from morello_layouts.core.lazy import importing
+
 
 def pytest_collect_file(file_path: Path, parent: Any) -> Any:
     """Collect the contracts of a file."""
     if not file_path.name.endswith(".layouts.toml"):
         return None
-    from morello_layouts.interfaces.testing.collector import ContractFile
+    with importing:
+        from morello_layouts.interfaces.testing.collector import ContractFile
 
     return ContractFile.from_parent(parent, path=file_path)

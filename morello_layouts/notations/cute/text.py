@@ -17,12 +17,12 @@ from morello_layouts.core.description import (
     memory_axes,
 )
 from morello_layouts.core.expr.sizes import SizeExpr
+from morello_layouts.core.layout import ELEMENT_BITS, nearest_type
 from morello_layouts.core.limits import CUTE_LEAVES, NESTED_TUPLES
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.notations.cute.integers import MODE, ScaledBasis, Static
 from morello_layouts.notations.cute.layout import CuteLayout
 from morello_layouts.notations.cute.swizzle import ComposedLayout, Swizzle
-from morello_layouts.notations.elements import ELEMENT_BITS, nearest_type
 from morello_layouts.notations.grammar import Source, Syntax, Terminal, integer
 from morello_layouts.notations.text import ABSENT, Note, Rule, Sign, field, made, many, word
 

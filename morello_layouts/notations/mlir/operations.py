@@ -9,6 +9,8 @@ from typing import Any, Final
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.layout import Arrays, Layout
 from morello_layouts.errors import LayoutError, ParseError
+from morello_layouts.notations.mlir.text import parse_mlir
+from morello_layouts.notations.triton.text import parse_triton
 
 OPERATION: Final = re.compile(
     r"(?m)^[ \t]*(?:%[\w#:.-]+(?:[ \t]*,[ \t]*%[\w#:.-]+)*+[ \t]*=[ \t]*)?"
@@ -103,10 +105,7 @@ def read_type(text: str, aliases: dict[str, str]) -> Any:
     order = [name for name in aliases if name in needed]
     whole = "".join(f"{name} = {needed[name]}\n" for name in order) + text
     if _TRITON.search(whole):
-        from morello_layouts.notations.triton.text import parse_triton
-
         return parse_triton(whole)
-    from morello_layouts.notations.mlir.text import parse_mlir
 
     return parse_mlir(whole)
 

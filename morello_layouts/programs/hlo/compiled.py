@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from typing import Any, Final, TypeAlias
 
 from morello_layouts.core.checks import shown
+from morello_layouts.core.lazy import importing
 from morello_layouts.errors import LayoutError
+from morello_layouts.notations import parse
 
 BEFORE_LAYOUTS: Final = (
     "this is the program before compilation: its layouts are defaults, not the compiler's choice; "
@@ -132,7 +134,8 @@ def assignment_of(compiled: Any) -> str:
 
 def _instructions(module: Any) -> tuple[dict[int, str], dict[str, str]]:
     """Return the names of instructions by their numbers, and their types by name."""
-    from morello_layouts.programs.hlo.reader import read_hlo
+    with importing:
+        from morello_layouts.programs.hlo.reader import read_hlo
 
     names: dict[int, str] = {}
     for computation in _parts(_message(module.as_serialized_hlo_module_proto()), 3):
@@ -173,6 +176,4 @@ def _part(shape: str, path: list[int]) -> str:
     """Return the type of a part of a tuple."""
     if not path:
         return shape
-    from morello_layouts.notations import parse
-
     return next(str(each) for at, each in parse(shape).arrays() if [*at] == path)
