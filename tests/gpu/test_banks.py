@@ -25,7 +25,7 @@ def test_random_accesses_are_those_of_counting() -> None:
 def test_a_wrong_answer_is_seen(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("morello_layouts.machines.gpu.banks.BANKS", 16)
+    monkeypatch.setattr("morello_layouts.machines.gpu.phases.BANKS", 16)
     monkeypatch.setattr("sys.argv", ["banks", "--count", "30"])
     assert banks.main() == 1
     assert "WRONG --seed 1 --start " in capsys.readouterr().out

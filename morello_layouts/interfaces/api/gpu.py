@@ -31,14 +31,7 @@ from morello_layouts.machines.gpu.access import (
     access_of_text,
     vector_width_of,
 )
-from morello_layouts.machines.gpu.banks import (
-    MEMORIES,
-    BankConflicts,
-    BankFormula,
-    SharedMemory,
-    conflicts_of,
-    formula_of,
-)
+from morello_layouts.machines.gpu.banks import BankConflicts, BankFormula, conflicts_of, formula_of
 from morello_layouts.machines.gpu.lines import (
     CacheLines,
     Coalescing,
@@ -46,6 +39,7 @@ from morello_layouts.machines.gpu.lines import (
     lines_of,
     with_lanes,
 )
+from morello_layouts.machines.gpu.phases import MEMORIES, SharedMemory
 from morello_layouts.machines.gpu.relayouts import (
     RegisterRelayout,
     register_relayout as relayout_of_registers,

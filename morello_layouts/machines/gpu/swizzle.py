@@ -20,7 +20,7 @@ from morello_layouts.core.limits import (
 )
 from morello_layouts.core.plain import Displayed
 from morello_layouts.machines.gpu.access import WIDEST, Access, Array, Fragment, LaneRequests
-from morello_layouts.machines.gpu.banks import (
+from morello_layouts.machines.gpu.phases import (
     BANKS,
     ROUND,
     WORD,

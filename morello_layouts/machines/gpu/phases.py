@@ -1,0 +1,198 @@
+"""Which lanes the banks of shared memory serve together, and how many rounds that takes.
+
+NVIDIA's banks give 128 bytes at a time, to lanes that are neighbours, and two phases of a load may
+merge. AMD's waves have 64 lanes. Which of them share a phase depends on the instruction: of loads
+of 16 bytes they are not neighbours. What AMD's documents do not say was measured in public on an
+MI300X (gfx942) and an MI355X (gfx950); what nobody measured is refused. Nothing here ran on a GPU
+of ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.lazy import numpy as np
+from morello_layouts.core.maps import IndexMap
+from morello_layouts.errors import UnsupportedError
+from morello_layouts.machines.gpu.access import (
+    Access,
+    Array,
+    LaneRequests,
+    first_offsets,
+    require_vectors,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+BANKS: Final = 32
+"""Banks of shared memory."""
+
+WORD: Final = 4
+"""Bytes of a word."""
+
+ROUND: Final = BANKS * WORD
+"""Bytes that the banks give in one round."""
+
+
+@frozen(eq=False)
+class Addresses:
+    """The bytes that lanes ask for."""
+
+    #: the first byte of each lane, from the start of the buffer: instructions by lanes.
+    first: Array
+    active: NDArray[np.bool_]  #: which lanes take part.
+    width: int  #: bytes of a lane: 1, 2, 4, 8 or 16.
+
+    @property
+    def words(self) -> Array:
+        """The words of each lane: instructions by lanes by words."""
+        return self.first[..., None] // WORD + np.arange(max(1, self.width // WORD))
+
+
+def addresses_of(m: IndexMap, requests: LaneRequests, bits: int, access: Access) -> Addresses:
+    """Return the bytes that lanes ask for; a wide element takes several instructions."""
+    first = first_offsets(m, requests, access)
+    unaligned = first * bits % alignment(requests.vector * bits) != 0
+    require_vectors(requests, requests.active & unaligned, m, access)
+    return pieces_of(first, requests, bits)
+
+
+def alignment(width: int) -> int:
+    """Return the bits to a multiple of which an access of a width is aligned.
+
+    >>> alignment(128), alignment(96), alignment(4)
+    (128, 32, 1)
+    """
+    return min(128, width & -width) if width >= 8 else 1
+
+
+def pieces_of(first: Array, requests: LaneRequests, bits: int) -> Addresses:
+    """Return the bytes of lanes whose first elements have these offsets.
+
+    Lanes of no power of two of bytes take several instructions: 12 bytes are three words.
+    """
+    width = max(8, requests.vector * bits)
+    piece = alignment(width) // 8
+    parts = width // 8 // piece
+    active = np.repeat(requests.active, parts, axis=0)
+    steps = np.tile(np.arange(parts) * piece, len(first))
+    starts = np.repeat(first * bits // 8, parts, axis=0) + steps[:, None]
+    return Addresses(starts, active, piece)
+
+
+def phases_of(addresses: Addresses, access: Access) -> Array:
+    """Return the lanes of a phase in each instruction: 8 for an instruction of 16 bytes a lane."""
+    size = min(BANKS, ROUND // max(addresses.width, WORD))
+    found = np.full(len(addresses.first), size)
+    if access.merges_equal_pairs and size < BANKS:
+        lane = np.arange(addresses.first.shape[1])
+        merged = np.zeros(len(found), bool)
+        for flip in (1, 2):
+            other = np.minimum(lane ^ flip, len(lane) - 1)
+            same = addresses.first == addresses.first[:, other]
+            absent = ~(addresses.active & addresses.active[:, other])
+            merged |= (same | absent).all(axis=1)
+        found = np.where(merged, 2 * found, found)
+    return found
+
+
+def rounds_of(addresses: Addresses, phase_lanes: Array, banks: int = BANKS) -> Array:
+    """Return the rounds of each phase: instructions by phases, 0 for a phase without lanes."""
+    instructions, lanes = addresses.first.shape
+    most = -(-lanes // int(phase_lanes.min(initial=BANKS)))
+    found = np.zeros((instructions, most), np.int64)
+    for size in np.unique(phase_lanes).tolist():
+        which = np.flatnonzero(phase_lanes == size)
+        active = addresses.active[which]
+        words = np.where(active[..., None], addresses.words[which], -1)
+        phases = -(-lanes // size)
+        if phases * size != lanes:
+            words = np.pad(words, ((0, 0), (0, phases * size - lanes), (0, 0)), constant_values=-1)
+        words = np.sort(words.reshape(len(which) * phases, -1), axis=1)
+        is_new = words >= 0
+        is_new[:, 1:] &= words[:, 1:] != words[:, :-1]
+        row = np.repeat(np.arange(len(words)), is_new.sum(axis=1))
+        counts = np.bincount(row * banks + words[is_new] % banks, minlength=len(words) * banks)
+        found[which, :phases] = counts.reshape(len(which), phases, banks).max(axis=2)
+    return found
+
+
+class Phases(NamedTuple):
+    """Which lanes share a phase: ``sizes`` of them, one after the other in an order."""
+
+    order: Array  #: the lanes in the order in which they are served.
+    sizes: Array  #: the lanes of a phase, for each instruction.
+    banks: int  #: banks that serve a phase.
+
+
+@frozen
+class SharedMemory:
+    """The shared memory of a kind of GPU."""
+
+    name: str  #: as users write it.
+    lanes: int  #: lanes of a warp or wave.
+    #: AMD's: for loads, stores and bytes of a lane the banks, and the first lanes of each run of
+    #: four in a phase, in the first half of the wave; one number for phases of neighbours.
+    served: Mapping[tuple[bool, int], tuple[int, int | tuple[int, ...]]] = MappingProxyType({})
+
+    def phases(self, addresses: Addresses, access: Access) -> Phases:
+        """Return the phases of each instruction.
+
+        Raises:
+            UnsupportedError: if nobody says or measured which lanes share one.
+        """
+        lanes = np.arange(addresses.first.shape[1])
+        if not self.served:
+            return Phases(lanes, phases_of(addresses, access), BANKS)
+        found = self.served.get((access.is_store, max(addresses.width, WORD)))
+        if found is None:
+            kind = f"{'stores' if access.is_store else 'loads'} of {8 * addresses.width} bits"
+            raise UnsupportedError(
+                f"{access} on {self.name}: nobody says which lanes of {kind} share a phase",
+                "neither AMD's documents nor a public measurement that we know",
+                f"known are {self._known()}",
+            )
+        banks, runs = found
+        size = runs if isinstance(runs, int) else 4 * _PHASE_RUNS[len(runs), banks]
+        if not isinstance(runs, int):
+            half = np.add.outer(runs, np.arange(4)).reshape(-1)
+            lanes = np.concatenate([half, half + 32])
+        return Phases(lanes, np.full(len(addresses.first), size), banks)
+
+    def _known(self) -> str:
+        return ", ".join(
+            f"{'stores' if store else 'loads'} of {8 * n} bits" for store, n in sorted(self.served)
+        )
+
+
+# Runs of four lanes that share a phase, of 8 runs in half a wave: two on 32 banks, four on 64.
+_PHASE_RUNS: Final = {(8, 32): 2, (8, 64): 4}
+_QUARTERS: Final = (0, 20, 4, 16, 8, 28, 12, 24)
+_EIGHTHS: Final = (0, 12, 20, 24, 4, 8, 16, 28)
+
+NVIDIA: Final = SharedMemory("nvidia", 32)
+"""Any NVIDIA GPU from compute capability 5.0 on."""
+
+MEMORIES: Final = {
+    each.name: each
+    for each in (
+        NVIDIA,
+        # Loads and stores of 16 bytes: AMD's page on LDS bank conflicts of CK Tile. Of 4 bytes:
+        # AMD's OpenCL guide, half a wave at a time.
+        SharedMemory("gfx942", 64, MappingProxyType({
+            (False, 4): (32, 32), (True, 4): (32, 32),
+            (False, 16): (32, _QUARTERS), (True, 16): (32, 8),
+        })),
+        # Measured on an MI355X by the authors of HipKittens; stores of 16 bytes by AMD's page.
+        SharedMemory("gfx950", 64, MappingProxyType({
+            (False, 8): (64, 32), (True, 8): (32, 16),
+            (False, 16): (64, _EIGHTHS), (True, 16): (32, 8),
+        })),
+    )
+}  # fmt: skip
+"""The kinds of GPU whose shared memory is known, by name."""
