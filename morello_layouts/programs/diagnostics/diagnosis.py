@@ -45,7 +45,11 @@ from morello_layouts.programs.diagnostics.sharding import (
     partitions_of,
     sharded_parameters,
 )
-from morello_layouts.programs.diagnostics.wasteful import WastefulArray, wasteful_arrays
+from morello_layouts.programs.diagnostics.wasteful import (
+    WastefulArray,
+    stored_hint,
+    wasteful_arrays,
+)
 from morello_layouts.programs.hlo import HloModule, read_hlo
 from morello_layouts.programs.hlo.assignment import read_assignment
 from morello_layouts.programs.hlo.compiled import assignment_of, is_program
@@ -66,6 +70,16 @@ from morello_layouts.programs.report import (
 
 
 @frozen
+class ProgramChange:
+    """A way to write a part of a program with fewer bytes."""
+
+    saved_bytes: int  #: bytes that it saves, or that moves would not write.
+    what: str  #: the array, or the chain of moves.
+    where: str  #: a place of it.
+    write: str  #: what to write instead, in words.
+
+
+@frozen
 class Diagnosis(Report):
     """The cost of the layouts of a program. ``print`` it, or let a notebook show it.
 
@@ -83,7 +97,7 @@ class Diagnosis(Report):
         *("module=name", "generation=generation.name", "generation_reason=generation.reason"),
         *("totals", "wasteful_count", "wasteful", "move_sums", "moves", "layouts"),
         *("memory_spaces=spaces", "platform", "saved_bytes", "undecided", "hbm_bytes=memory.total"),
-        *("devices", "shardings", "collectives", "chains"),
+        *("devices", "shardings", "collectives", "chains", "changes"),
         *("warnings",),
     )
 
@@ -144,8 +158,36 @@ class Diagnosis(Report):
         between = f"copies from one memory to another write {bytes_text(written[True])}"
         return (line,) * bool(fused or any(written.values())) + (between,) * bool(written[True])
 
+    @property
+    def changes(self) -> tuple[ProgramChange, ...]:
+        """What could be written in another way, the most bytes first, each at least 1 %.
+
+        A claim from the text of the program: what nobody compiled was not tried.
+        """
+        stored = (
+            ProgramChange(
+                found.saved_bytes,
+                str(found.waste.shape),
+                found.places[0].text,
+                stored_hint(found.alternative.suggestion),
+            )
+            for found in self.wasteful
+            if found.alternative.suggestion is not None and found.saved_bytes
+        )
+        moved = (
+            ProgramChange(chain.saved_bytes, chain.path, chain.source, f"{chain.advice}; not tried")
+            for chain in self.chains
+            if chain.saved_bytes
+        )
+        everything = self.totals.parameters + self.totals.results
+        least = _WORTH * everything.reserved_bytes
+        every = (each for each in (*stored, *moved) if each.saved_bytes >= least)
+        return tuple(sorted(every, key=lambda each: -each.saved_bytes))
+
     def _verdict(self) -> Iterator[str]:
         everything = self.totals.parameters + self.totals.results
+        if not self.changes:
+            yield "nothing to change that would save 1 percent, as far as this report looks"
         if self.memory is not None:
             yield from self.memory.summary().lines[:2]
         if everything.padding_bytes:
@@ -191,6 +233,7 @@ class Diagnosis(Report):
         )
         left_out = "results inside fusions and names for other buffers are left out"
         return (
+            first_rows("What to change", _CHANGE_COLUMNS, self.changes),
             table_of("Bytes", _sum_columns("of"), named, note=left_out),
             self._wasteful_table(),
             table_of(
@@ -251,6 +294,16 @@ class Diagnosis(Report):
             sorted(groups.values(), key=_moved, reverse=True),
             _move_details,
         )
+
+
+_WORTH: Final = 0.01  # of the program's bytes
+
+_CHANGE_COLUMNS: Final[Columns[ProgramChange]] = (
+    ("saves", lambda each: bytes_cell(each.saved_bytes)),
+    ("what", lambda each: text_cell(each.what)),
+    ("where", lambda each: text_cell(each.where)),
+    ("write", lambda each: text_cell(each.write)),
+)
 
 
 def _sum_columns(name: str) -> Columns[tuple[Bytes, str]]:
