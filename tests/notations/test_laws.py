@@ -125,6 +125,22 @@ def test_arrays_come_back_from_buffers(name: str, data: st.DataObject) -> None:
 
 
 @each
+@given(data=st.data())
+def test_places_along_named_axes_hold_each_element_as_often(name: str, data: st.DataObject) -> None:
+    *_, m = drawn(data, name)
+    if not m.recipe.axis_names or not m.shape:
+        return
+    for at in list(np.ndindex(*m.shape))[:20]:
+        assert all(m.element(**place) == at for place in m.place(*at).holders)
+    slots = np.indices(known_box(m))
+    there = m.element(**dict(zip(m.recipe.axis_names, slots, strict=True)))
+    held = np.stack([x[there[0] >= 0] for x in there], -1)
+    elements, counts = np.unique(held, axis=0, return_counts=True)
+    assert len(elements) == prod(m.shape)
+    assert {*counts.tolist()} == {m.recipe.replicas}
+
+
+@each
 @some
 @given(data=st.data())
 def test_texts_of_other_notations_have_the_same_offsets(name: str, data: st.DataObject) -> None:

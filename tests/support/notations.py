@@ -24,6 +24,7 @@ from morello_layouts.notations.cute.integers import flatten
 from morello_layouts.notations.mlir import MlirPack
 from morello_layouts.notations.onednn import OnednnLayout
 from tests.fuzz import layouts as fuzz
+from tests.support.sharding_texts import sharded_array
 from tests.support.xla_strategies import small_arrays
 
 
@@ -270,6 +271,9 @@ LAYOUTS: dict[str, st.SearchStrategy[Case]] = {
     "einops": of(fuzz.einops),
     "triton": of(fuzz.bits),
     "sharding": of(fuzz.sharded),
+    "shardings": st.randoms(use_true_random=False).map(
+        lambda random: Case(sharded_array(random), None)  # type: ignore[arg-type]
+    ),
     "fragment": st.sampled_from(ml.fragments()).map(lambda text: Case(text, None)),  # type: ignore[arg-type]
 }
-"""What draws a layout, by its notation or what it is; swizzles and tiles are drawn by two."""
+"""What draws a layout, by its notation or what it is; swizzles, tiles and shardings by two."""
