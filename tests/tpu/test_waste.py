@@ -11,7 +11,6 @@ from hypothesis import given
 import morello_layouts as ml
 from morello_layouts import tpu
 from tests.support.paths import table
-from tests.support.tables import each_row
 from tests.support.xla_strategies import arrays
 
 
@@ -44,80 +43,6 @@ def test_reports_of_the_compiler(text: str, unpadded: int, size: int, factor: fl
     assert (found.data_bytes, found.reserved_bytes) == (unpadded, size)
     assert found.padding_bytes == size - unpadded
     assert round(found.factor, 1) == factor
-
-
-@each_row(
-    ("text", "expected"),
-    [
-        (
-            "bf16[2048,1,2048,128]{0,1,3,2:T(4,128)(2,1)}",
-            ["second-minor dimension d1 of size 1 is padded to 4: tiles (4,128) have 4 rows"],
-        ),
-        (
-            "s32[8388608,8,4]{2,1,0:T(8,128)}",
-            ["minor dimension d2 of size 4 is padded to 128: tiles (8,128) have 128 columns"],
-        ),
-        (
-            "pred[64,512,2048]{2,1,0:T(8,128)E(32)}",
-            ["each element takes 32 bits by E(32), and needs 8"],
-        ),
-        (
-            "f32[4,128,128,9,18]{4,3,0,2,1:T(8,128)}",
-            [
-                "minor dimension d4 of size 18 is padded to 128: tiles (8,128) have 128 columns",
-                "second-minor dimension d3 of size 9 is padded to 16: tiles (8,128) have 8 rows",
-            ],
-        ),
-        (
-            "f32[300]{0:T(256)}",
-            ["minor dimension d0 of size 300 is padded to 512: tiles (256) have 256 elements"],
-        ),
-        (
-            "f32[2,3,5]{0,2,1:T(4,2,2)}",
-            [
-                "second-minor dimension d2 of size 5 is padded to 6: tiles (4,2,2) have 2 along it",
-                "third-minor dimension d1 of size 3 is padded to 4: tiles (4,2,2) have 4 along it",
-            ],
-        ),
-        (
-            "f32[128]{0:T(8,128)}",
-            [
-                (
-                    "the second-minor dimension of 1 that the tile adds is padded to 8: "
-                    "tiles (8,128) have 8 rows"
-                )
-            ],
-        ),
-        (
-            "f32[3,5,8]{2,1,0:T(*,2,4)L(100)}",
-            [
-                (
-                    "second-minor dimensions d0 and d1, together of size 15, are padded to 16: "
-                    "tiles (*,2,4) have 2 along them"
-                ),
-                "the buffer's 128 elements are padded to 200, a multiple of L(100)",
-            ],
-        ),
-        (
-            "f32[8,128]{1,0:T(8,128)SC(0:3)}",
-            ["second-minor dimension d0 of size 5 is padded to 8: tiles (8,128) have 8 rows"],
-        ),
-        (
-            "f32[1,1]{1,0:T(1,2)}",
-            ["minor dimension d1 of size 1 is padded to 2: tiles (1,2) have 2 columns"],
-        ),
-        ("f32[2,1,1,1,1,1,1]{0,6,5,4,3,2,1:T(3,1,1,1,1,1,1)}", [
-            "7th-minor dimension d1 of size 1 is padded to 3: tiles (3,1,1,1,1,1,1) have 3 along it"
-        ]),
-        ("f32[8,128]{1,0:T(8,128)}", []),
-        ("f32[7,9]", []),
-        ("f32[0,9]{1,0:T(8,128)}", []),
-        ("f32[3,5]{1,0:L(100)}", []),
-        ("f32[]", []),
-    ],
-)  # fmt: skip
-def test_reasons(text: str, expected: list[str]) -> None:
-    assert reasons(text) == expected
 
 
 def test_a_reason_names_its_dimensions() -> None:
