@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from morello_layouts.core.expr import AffineExpr
 from morello_layouts.core.expr.conversions import form_from_sympy
@@ -44,11 +44,13 @@ def parse_formula(text: str) -> FormulaLayout:
         return _of_function(text, names)
     if len(text) > FORMULA_TEXT or not _OPERATOR.search(text) or _WORD.fullmatch(text):
         raise _not_one(text)
+    form: AffineExpr | None = None
     try:
         form = parse_expression(text, {})
     except ParseError as error:
         error.reached = -1  # other readers know more
-        form = None if _has_sizes(text) else _raised(error)
+        if not _has_sizes(text):
+            raise
     order = dict.fromkeys(re.findall(r"[A-Za-z_]\w*+(?!\s*\()", text, re.ASCII))
     try:
         return formula_layout(form, order, " ".join(text.split()))
@@ -56,10 +58,6 @@ def parse_formula(text: str) -> FormulaLayout:
         found = ParseError(error.what, error.why, error.fix, text=text, position=0)
         found.reached = len(text)
         raise found from None
-
-
-def _raised(error: ParseError) -> NoReturn:
-    raise error
 
 
 def _has_sizes(text: str) -> bool:

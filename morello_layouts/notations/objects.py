@@ -26,11 +26,11 @@ from morello_layouts.core.layout import (
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.notations import strided
 from morello_layouts.notations.cute import ComposedLayout, CuteLayout, Swizzle
+from morello_layouts.notations.cute.text import parse_cute
 from morello_layouts.notations.formula import layout_of_sympy
-from morello_layouts.notations.registry import parse
 from morello_layouts.notations.sharding.objects import sharding
 from morello_layouts.notations.triton import TritonLayout
-from morello_layouts.notations.triton.encoding import Encoding
+from morello_layouts.notations.triton.gluon import GLUON, encoding_of, nested
 from morello_layouts.notations.xla import XlaLayout, XlaShape
 
 Reader = Callable[[Any], Arrays | None]
@@ -176,7 +176,7 @@ def _torch_tensor(value: Any) -> Layout:
 
 def _cute(value: Any) -> Layout:
     """Return the layout of a value with a shape and strides as CuTe has them."""
-    return CuteLayout(_nested(value.shape), _nested(value.stride))
+    return CuteLayout(nested(value.shape), nested(value.stride))
 
 
 def _composed(value: Any) -> Layout:
@@ -199,80 +199,18 @@ def _composed(value: Any) -> Layout:
     return ComposedLayout(Swizzle(*map(int, numbers)), layout=own, offset=int(value.offset or 0))
 
 
-def _nested(value: Any) -> Any:
-    return tuple(map(_nested, value)) if isinstance(value, tuple | list) else int(value)
-
-
 def _by_text(value: Any) -> Arrays:
     """Return the layout that an object prints, such as CuTe's own in Python."""
-    return parse(str(value))
+    return parse_cute(str(value))
 
 
 # ---- Triton
 
+
 # Gluon's layouts: the kind of the encoding, and its fields by the names that Triton prints.
-_GLUON: Final = """
-BlockedLayout blocked size_per_thread=sizePerThread threads_per_warp=threadsPerWarp \
-warps_per_cta=warpsPerCTA order=order cga_layout=CGALayout
-SliceLayout slice dim=dim parent=parent
-DistributedLinearLayout linear reg_bases=register lane_bases=lane warp_bases=warp \
-block_bases=block shape=
-DotOperandLayout dot_op operand_index=opIdx parent=parent k_width=kWidth
-NVMMADistributedLayout nvidia_mma version=versionMajor warps_per_cta=warpsPerCTA \
-instr_shape=instrShape cga_layout=CGALayout
-AMDMFMALayout amd_mfma version=version instr_shape=instrShape transposed=isTransposed \
-warps_per_cta=warpsPerCTA element_bitwidth=elementBitWidth tiles_per_warp=tilesPerWarp \
-cga_layout=CGALayout
-NVMMASharedLayout nvmma_shared swizzle_byte_width=swizzlingByteWidth \
-element_bitwidth=elementBitWidth rank=rank transposed=transposed fp4_padded=fp4Padded \
-cga_layout=CGALayout
-SwizzledSharedLayout swizzled_shared vec=vec per_phase=perPhase max_phase=maxPhase order=order \
-cga_layout=CGALayout
-PaddedSharedLayout padded_shared interval_padding_pairs=paddings offset_bases=offset \
-cga_layout=block shape=
-SharedLinearLayout shared_linear offset_bases=offset block_bases=block alignment=alignment
-"""
-
-GLUON: Final[dict[str, tuple[str, dict[str, str]]]] = {
-    name: (kind, dict(pair.split("=") for pair in fields))
-    for name, kind, *fields in map(str.split, _GLUON.strip().split("\n"))
-}
-
-
 def _gluon(value: Any) -> Layout:
-
-    name = type(value).__name__
-    fields = {each: getattr(value, each) for each in GLUON[name][1]}
-    shape = fields.get("shape")
-    return TritonLayout(gluon_encoding(name, fields), None if shape is None else _nested(shape))
-
-
-def gluon_encoding(name: str, fields: dict[str, Any]) -> Any:
-    """Return Triton's encoding of a layout of Gluon, from the values of its fields by name.
-
-    >>> print(gluon_encoding("SliceLayout", {"dim": 0, "parent": gluon_encoding("BlockedLayout", {
-    ...     "size_per_thread": [1, 4], "threads_per_warp": [8, 4], "warps_per_cta": [4, 1],
-    ...     "order": [1, 0]})}).encoding().rank)
-    2
-    """
-    kind, names = GLUON[name]
-    if name == "NVMMASharedLayout":
-        fields = {"transposed": False, **fields}
-    found: list[tuple[str, Any]] = []
-    for own, given in fields.items():
-        key, field = names[own], given
-        if key == "versionMajor":
-            major, minor = (*given, 0)[:2]
-            found += [(key, int(major)), ("versionMinor", int(minor))]
-            continue
-        if not key or given is None or (key in ("CGALayout", "block", "fp4Padded") and not given):
-            continue
-        if key == "parent" and not isinstance(given, Encoding):
-            field = _gluon(given).encoding  # type: ignore[attr-defined]
-        elif not isinstance(given, Encoding | bool):
-            field = _nested(given)
-        found.append((key, field))
-    return Encoding(kind, tuple(found))
+    shape = getattr(value, "shape", None) if "shape" in GLUON[type(value).__name__][1] else None
+    return TritonLayout(encoding_of(value), None if shape is None else nested(shape))
 
 
 def _open_gluon(value: Any) -> NoReturn:

@@ -19,10 +19,10 @@ from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.notations.cute import ComposedLayout, CuteLayout, Swizzle
 from morello_layouts.notations.cute.integers import Static, compact, flatten
 from morello_layouts.notations.grammar import Source, Syntax, Terminal, integer
-from morello_layouts.notations.mlir.operations import operands_of
-from morello_layouts.notations.objects import GLUON, gluon_encoding
+from morello_layouts.notations.operations import operands_of
 from morello_layouts.notations.strided import MemoryFormat, StridedLayout
 from morello_layouts.notations.triton import TritonLayout
+from morello_layouts.notations.triton.gluon import GLUON, gluon_encoding
 from morello_layouts.notations.xla import XlaLayout, XlaShape
 
 _SYNTAX: Final = Syntax(

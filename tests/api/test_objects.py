@@ -12,7 +12,8 @@ import pytest
 import sympy
 
 import morello_layouts as ml
-from morello_layouts.notations.objects import GLUON, READERS
+from morello_layouts.notations.objects import READERS
+from morello_layouts.notations.triton.gluon import GLUON
 from tests.support.paths import ROOT
 
 

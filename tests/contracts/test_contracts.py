@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 import morello_layouts as ml
+from morello_layouts.interfaces.cli.main import commands
 from morello_layouts.interfaces.testing.contracts import read_contracts
+from morello_layouts.notations.registry import NOTATIONS
 from tests.support.paths import DATA, ROOT
 
 PUBLIC = DATA / "contracts"
@@ -178,6 +182,28 @@ def test_hook_and_action_run_the_command() -> None:
     steps = [step["run"] for step in action["runs"]["steps"] if "run" in step]
     assert steps[-1].startswith(hook["entry"])
     assert all("${{" not in step for step in steps)  # inputs come by the environment
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "words"),
+    [
+        (GOOD, 0, "scales at M,K: proved"),
+        (GOOD.replace("{1,0}", "[1, 0]"), 1, "scales at M,K: broken"),
+        ("[[bogus]]\nx = 1\n", 2, "k.layouts.toml:1: bogus"),
+    ],
+)
+def test_the_command_has_a_status(tmp_path: Path, text: str, status: int, words: str) -> None:
+    (tmp_path / "k.layouts.toml").write_text(text, "utf-8")
+    found = CliRunner().invoke(commands, ["check-contracts", str(tmp_path)])
+    assert (found.exit_code, words in found.output) == (status, True)
+
+
+def test_the_command_lists_notations() -> None:
+    found = CliRunner().invoke(commands, ["notations", "cute", "--json"])
+    assert json.loads(found.stdout)["notations"][0]["example"] == "((4,2),8):((1,32),4)"
+    assert CliRunner().invoke(commands, ["notations", "nothing"]).exit_code == 1
+    whole = CliRunner().invoke(commands, ["notations"]).stdout
+    assert all(each.example in whole for each in NOTATIONS)
 
 
 def test_a_text_is_read() -> None:

@@ -188,7 +188,7 @@ class CuteLayout(Layout):
         )
         if not is_open or not fits:
             return None
-        sizes = tuple(given if _is_open(mode) else mode for mode, _, given in pairs)
+        sizes: Any = tuple(given if _is_open(mode) else mode for mode, _, given in pairs)
         return CuteLayout(sizes if isinstance(self.shape, tuple) else sizes[0], self.stride)
 
     @property

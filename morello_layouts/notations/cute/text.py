@@ -78,8 +78,8 @@ def _nested(source: Source, note: Note | None = None, _: bool = True) -> Any:
     static = source.take("_")
     leaf = source.need(_INTEGER) if static else source.need(_INTEGER, _NAME, _OPEN)
     if leaf.kind is _OPEN:
-        sizes, _, strides = source.text[: leaf.start].partition(":")
-        return SizeExpr.named(f"S{strides.count('?')}" if _ else f"N{sizes.count('?')}")
+        sizes, colon, strides = source.text[: leaf.start].partition(":")
+        return SizeExpr.named(f"S{strides.count('?')}" if colon else f"N{sizes.count('?')}")
     if leaf.kind is _NAME:
         if _NO_NAME.fullmatch(leaf):
             what = f"expected a name such as M, got {leaf}, which is a coordinate or an offset"

@@ -153,15 +153,16 @@ class IreeEncoding(CoordinateLayout):
 
     def box(self, shape: Sequence[Int]) -> tuple[Int, ...]:
         packed, inner = self.pack.packed_shape(shape), len(self.pack.inner_tiles)
-        sizes = [n for each in self.expand_shape for n in each] or [*self.pack.inner_tiles]
-        return (*packed[: len(packed) - inner], *self._ordered([*sizes]))
+        sizes: list[Any] = [n for each in self.expand_shape for n in each]
+        tile = self._ordered(sizes or [*self.pack.inner_tiles])
+        return (*packed[: len(packed) - inner], *tile)
 
     def results(
         self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /
     ) -> tuple[AffineExpr, ...]:
         found, inner = self.pack.results(coordinates, shape), len(self.pack.inner_tiles)
         cut, tile = len(found) - inner, list[AffineExpr]()
-        sizes = self.expand_shape or tuple((n,) for n in self.pack.inner_tiles)
+        sizes: Any = self.expand_shape or tuple((n,) for n in self.pack.inner_tiles)
         for x, own in zip(found[cut:], sizes, strict=True):
             for k in range(len(own)):
                 part = x // prod(own[k + 1 :])

@@ -91,7 +91,7 @@ _PACK_SYNTAX: Final = Syntax(
 )
 
 
-def parse_mlir(text: str) -> MlirType | MlirMap:
+def parse_mlir(text: str) -> Any:
     """Parse a memref, tensor or vector type, or an affine map, after definitions of aliases."""
     source = Defining(text, _SYNTAX)
     found: Any = source.definitions(_ALIAS, lambda: _definition(source))
@@ -425,9 +425,9 @@ def _type_in_words(
     elif isinstance(layout.layout, TpuTiled):
         yield from _tiles_in_words(layout.layout, names)
     elif isinstance(layout.layout, IreeEncoding):
-        box = times(layout.layout.box(shape))
-        yield Part("encoding_info", f"a pack, and the order in each tile: a box of {box}")
-    elif layout.layout is not None:
+        sizes = times(layout.layout.box(shape))
+        yield Part("encoding_info", f"a pack, and the order in each tile: a box of {sizes}")
+    elif isinstance(layout.layout, StridedLayout):
         steps = zip(layout.layout.strides, names, strict=True)
         words = listed([f"{n} along {name}" for n, name in steps])
         yield Part(str(layout.layout), f"elements from one coordinate to the next: {words}")

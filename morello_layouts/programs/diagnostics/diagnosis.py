@@ -488,7 +488,7 @@ def _memory_beside(
         return None
     try:
         if is_program(program):
-            return memory_of(module, read_assignment(assignment_of(program)))
+            return memory_of(module, read_assignment(assignment_of(program, module)))
         path = assignment_beside(Path(program))
         return None if path is None else memory_of(module, read_assignment(path))
     except (LayoutError, OSError, ValueError):  # the text is not a path, or the file another one

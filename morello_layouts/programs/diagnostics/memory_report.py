@@ -310,8 +310,8 @@ def memory(
     if top is not None:
         top = as_int(top, "top", fix="give an int from 0, or None for all values")
     if is_program(source):
-        program = source if program is None else program
-        source = assignment_of(source)
+        own = read_hlo(source)
+        source, program = assignment_of(source, own), program or own
     assignment, path = _assignment(source)
     if program is None and path is not None:
         program = program_beside(path)

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import Any, Final, TypeAlias
 
 from morello_layouts.core.checks import shown
-from morello_layouts.core.lazy import importing
 from morello_layouts.errors import LayoutError
 from morello_layouts.notations import parse
+from morello_layouts.programs.hlo.module import HloModule
 
 BEFORE_LAYOUTS: Final = (
     "this is the program before compilation: its layouts are defaults, not the compiler's choice; "
@@ -106,8 +106,12 @@ def _split(data: bytes) -> Iterator[bytes]:
             start = k + 1
 
 
-def assignment_of(compiled: Any) -> str:
+def assignment_of(compiled: Any, module: HloModule) -> str:
     """Return the buffer assignment of a compiled program, as the text that XLA dumps.
+
+    Args:
+        compiled: the program.
+        module: the same program as it was read, for the types of values.
 
     Raises:
         LayoutError: if JAX does not give it.
@@ -121,9 +125,9 @@ def assignment_of(compiled: Any) -> str:
             "a compiled program has it with jaxlib from 0.7 on, on most devices",
             "compile with XLA_FLAGS=--xla_dump_to=DIR, and give a file of that folder",
         )
-    names, shapes = _instructions(modules()[0])
+    shapes = {each.name: str(each.shape) for each in module.instructions}
     try:
-        return "\n".join(_lines(_message(bytes(data)), names, shapes))
+        return "\n".join(_lines(_message(bytes(data)), _names(modules()[0]), shapes))
     except (IndexError, KeyError) as error:
         raise LayoutError(
             f"the buffer assignment of {shown(compiled)} is not understood: {error}",
@@ -132,18 +136,14 @@ def assignment_of(compiled: Any) -> str:
         ) from None
 
 
-def _instructions(module: Any) -> tuple[dict[int, str], dict[str, str]]:
-    """Return the names of instructions by their numbers, and their types by name."""
-    with importing:
-        from morello_layouts.programs.hlo.reader import read_hlo
-
+def _names(module: Any) -> dict[int, str]:
+    """Return the names of instructions by their numbers."""
     names: dict[int, str] = {}
     for computation in _parts(_message(module.as_serialized_hlo_module_proto()), 3):
         for instruction in _parts(computation, 2):
             text = next(value for key, value in instruction if key == 1)
             names[_numbers(instruction)[35]] = text.decode() if isinstance(text, bytes) else ""
-    shapes = {each.name: str(each.shape) for each in read_hlo(module.to_string()).instructions}
-    return names, shapes
+    return names
 
 
 def _lines(message: Message, names: dict[int, str], shapes: dict[str, str]) -> Iterator[str]:
