@@ -151,7 +151,7 @@ def test_dlpack_gives_the_strides_of_numpy(view: Any) -> None:
 
 def _address(view: Any, at: tuple[int, ...]) -> int:
     start: int = view.ctypes.data
-    return start + sum(x * s for x, s in zip(at, view.strides, strict=True))
+    return start + sum(int(x * s) for x, s in zip(at, view.strides, strict=True))
 
 
 def test_channels_last_is_said() -> None:

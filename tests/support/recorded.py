@@ -11,7 +11,8 @@ A file has a question a line, and below it the answer, each line of it after ``â
 ``==`` says how the questions below it are asked: as a text for all readers (``== parse``), for one
 (``== parse tvm``) or both (``== parse and parse tvm``, whose answers are then the same), by an
 expression of a long text (``== long``, ``== long tvm``; the answer says where the caret is), as HLO
-(``== hlo``), as a text whose value reads what it prints (``== printed``), as an expression
+(``== hlo``), as a text whose value reads what it prints (``== printed``), as a spelling of sources,
+which prints otherwise (``== spelled``), as an expression
 (``== python``), or as what is typed behind the command's name (``== command``), whose answer is the
 output, the error after ``!``, and the exit status if it is not 0. Errors are the readers' own;
 those below ``== mended`` may name a text that was meant. ``â–²`` stands before the character that the

@@ -19,7 +19,7 @@ def to_jax(m: IndexMap) -> Any:
     found: Any = None if m.origin is None else m.origin.layout
     if not isinstance(found, XlaLayout | XlaShape):
         found = convert(m, "xla")
-    own: XlaLayout = found.layout if isinstance(found, XlaShape) else found
+    own: Any = found.layout if isinstance(found, XlaShape) else found
     bits = own.element_size_in_bits
     if own != XlaLayout(own.minor_to_major, own.tiles, element_size_in_bits=bits) or any(
         n < 0 for tile in own.tile_numbers for n in tile

@@ -75,6 +75,16 @@ def _nested(source: Source, note: Note | None = None, _: bool = True) -> Any:
         note.mark(source.at)
     if source.take("("):
         return tuple(source.series(lambda: _nested(source), ")", least=1, trailing=True))
+    value = _leaf(source)
+    while isinstance(value, int | SizeExpr) and source.take("*", optional=True):
+        at, factor = source.at, _leaf(source)
+        if isinstance(factor, ScaledBasis):
+            raise _SYNTAX.error("expected a size", _SYNTAX.example, source.text, at)
+        value = value * factor  # a product of sizes, such as N*K
+    return value
+
+
+def _leaf(source: Source) -> Any:
     static = source.take("_")
     leaf = source.need(_INTEGER) if static else source.need(_INTEGER, _NAME, _OPEN)
     if leaf.kind is _OPEN:
