@@ -68,7 +68,7 @@ def assert_bijective(
     >>> assert_bijective("f32[3,5]{1,0:T(2,2)}")
     Traceback (most recent call last):
     AssertionError: f32[3,5]{1,0:T(2,2)}: not bijective: injective, but 9 of 24 slots are padding \
-(first: 9). Decided by ISL.
+(first: 9). Decided by digits.
     """
     m = index_map(layout, shape, assuming=assuming)
     found: Proof = api.is_bijective(m)
