@@ -11,16 +11,10 @@ A file has a question a line, and below it the answer, each line of it after ``�
 ``==`` says how the questions below it are asked: as a text for all readers (``== parse``), for one
 (``== parse tvm``) or both (``== parse and parse tvm``, whose answers are then the same), by an
 expression of a long text (``== long``, ``== long tvm``; the answer says where the caret is), as HLO
-<<<<<<< HEAD
 (``== hlo``), as a text whose value reads what it prints (``== printed``), as a spelling of sources,
 which prints otherwise (``== spelled``), as an expression
 (``== python``), or as what is typed behind the command's name (``== command``), whose answer is the
 output, the error after ``!``, and the exit status if it is not 0. Errors are the readers' own;
-=======
-(``== hlo``), as a spelling of sources, which prints otherwise (``== spelled``), as an expression
-(``== python``), or as what is typed behind the command's name (``== command``), whose answer is
-the output, the error after ``!``, and the exit status if it is not 0. Errors are the readers' own;
->>>>>>> 4c544870 (Say how spellings are recorded)
 those below ``== mended`` may name a text that was meant. ``▲`` stands before the character that the
 caret is under, ``⏎`` for the end of a line of a text. The answer to an expression is its text, or
 the error with its type; lines such as ``m = ml.index_map("f32[8]")`` and ``from x import y`` give
