@@ -67,6 +67,8 @@ def decidable(layout: Layout, sizes: Sequence[Int], known: Sequence[Assumption])
             raise LayoutError(error.what, f"{rule}; {why.why}", error.fix) from None
         if isinstance(layout, OffsetLayout):
             raise why from None
+        if why.__cause__ is not None:  # symbols are nothing to it: it packs arrays, or looks up
+            raise LayoutError(error.what, f"{error.why}; {why.what}", error.fix) from None
         raise LayoutError(why.what, f"{why.why}; {error.what}", why.fix) from None
 
 
