@@ -212,7 +212,8 @@ class Relayout:
             or (self.source.recipe.names or self.target.recipe.names)
         ):
             return None
-        from morello_layouts.outputs.kernels.narrow import narrow_relayout
+        with importing:
+            from morello_layouts.outputs.kernels.narrow import narrow_relayout
 
         return narrow_relayout(self.source.recipe, self.target.recipe, widths.pop())
 
