@@ -11,7 +11,12 @@ import pytest
 
 import morello_layouts as ml
 from morello_layouts.errors import LayoutError
-from morello_layouts.outputs.kernels.narrow import BitDigit, NarrowRelayout
+from morello_layouts.outputs.kernels.narrow import (
+    BitDigit,
+    NarrowRelayout,
+    OneByOne,
+    narrow_relayout,
+)
 
 
 def drawn(random: Random) -> NarrowRelayout:
@@ -99,9 +104,39 @@ def test_bytes_that_are_not_full_are_refused(
         NarrowRelayout(4, digits, starts, (size, size)).compile()
 
 
-def test_padding_is_refused() -> None:
-    with pytest.raises(LayoutError, match="has padding"):
-        ml.relayout("u4[3,64]{1,0:E(4)}", "{1,0:T(8,128)E(4)}").compile()
+@pytest.mark.parametrize(
+    ("source", "target", "shape"),
+    [
+        ("s4[10,200]{1,0:T(8,128)(8,1)E(4)}", "{1,0:E(4)}", (10, 200)),
+        ("s4[10,200]{1,0:E(4)}", "{1,0:T(8,128)(8,1)E(4)}", (10, 200)),
+        ("u4[3,5]{1,0:E(4)}", "{0,1:E(4)}", (3, 5)),
+        ("u2[5,7]{1,0:T(2,4)E(2)}", "{0,1:E(2)}", (5, 7)),
+        ("pred[9,40]{1,0:E(1)}", "{1,0:T(8,32)E(1)}", (9, 40)),
+    ],
+)
+def test_padded_layouts_are_moved_by_their_formulas(
+    source: str, target: str, shape: tuple[int, ...]
+) -> None:
+    low = -8 if source.startswith("s4") else 0
+    bits = {"s": 4, "u": int(source[1]), "p": 1}[source[0]] if source[0] != "p" else 1
+    array = np.random.default_rng(1).integers(low, low + (1 << bits), shape)
+    array = array.astype(bool) if bits == 1 else array
+    kind = source.partition("[")[0]
+    sized = f"{kind}[{','.join(map(str, shape))}]{target}"
+    relayout = ml.relayout(source, target)
+    wanted = ml.pack(sized, array, as_bytes=True).tobytes()
+    data = ml.pack(source, array, as_bytes=True)
+    assert relayout.compile()(data).tobytes() == wanted
+    own = narrow_relayout(relayout, bits)
+    made = np.full(len(wanted), 255, np.uint8)
+    own.by_numpy(data, made) if isinstance(own, OneByOne) else made.fill(0)
+    assert not isinstance(own, OneByOne) or made.tobytes() == wanted
+
+
+@pytest.mark.parametrize("fill", [3, None])
+def test_padding_of_bits_is_0(fill: object) -> None:
+    with pytest.raises(LayoutError, match="padding is 0"):
+        ml.relayout("u4[3,5]{1,0:E(4)}", "{0,1:E(4)}").compile(fill=fill)
 
 
 def test_a_buffer_of_another_size_is_refused() -> None:

@@ -8,6 +8,7 @@ whole, by the kernel of all relayouts.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from ctypes import c_void_p
 from functools import cached_property
@@ -15,20 +16,26 @@ from itertools import pairwise
 from math import gcd, prod
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from morello_layouts.core.checks import shown
+from morello_layouts.core.expr import Var
+from morello_layouts.core.expr.bounds import Interval
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.maps.subject import Subject
 from morello_layouts.core.recipe import Recipe, known
 from morello_layouts.core.recipe.digits import digits_of
 from morello_layouts.core.recipe.views import reshape_recipe
-from morello_layouts.errors import ShapeError, UnsupportedError
+from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.notations import parse
+from morello_layouts.outputs.codegen import LANGUAGES, Formulas
 from morello_layouts.outputs.kernels.build import compiler, load
 from morello_layouts.outputs.kernels.emit_c import kernel_text
 from morello_layouts.outputs.kernels.plan import Kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from morello_layouts.outputs.kernels.relayout import Relayout
 
 
 class BitDigit(NamedTuple):
@@ -104,6 +111,10 @@ class NarrowRelayout:
         left = [Axis(d.radix, place[d] // 8, d.target // 8) for d in digits if d.target >= 8]
         return tuple(found), _fused(sorted(left, key=lambda axis: -axis.source))
 
+    def require(self) -> None:
+        """Raise an UnsupportedError unless whole bytes can move."""
+        _ = self._plan
+
     def _require_full_bytes(self, digits: Sequence[BitDigit]) -> None:
         wanted = {self.width << k for k in range((8 // self.width).bit_length() - 1)}
         for side, strides in (
@@ -159,9 +170,7 @@ class NarrowRelayout:
         """Return the kernel as a function on NumPy bytes; it works in NumPy without a compiler."""
         exchanges, _ = self._plan
         scratch = prod(digit.radix for digit in self.digits) * self.width // 8 if exchanges else 1
-        command = compiler()
-        entry = None if command is None else load(self.text(), "relayout", command, _FLAGS)
-        return NarrowFunction(self, entry, scratch, [])
+        return NarrowFunction(self, _built(self.text()), scratch, [])
 
     def by_numpy(self, data: Any, made: Any) -> None:
         """Move each element by its bits."""
@@ -185,7 +194,7 @@ class NarrowRelayout:
 class NarrowFunction:
     """A relayout of elements narrower than a byte as a function on bytes."""
 
-    relayout: NarrowRelayout  #: what it computes.
+    relayout: NarrowRelayout | OneByOne  #: what it computes.
     entry: Callable[..., object] | None  #: the function in C; None without a compiler.
     scratch: int  #: bytes of its scratch memory.
     spare: list[Any]  #: scratch memory of calls that are done: new one costs as much as a pass.
@@ -198,7 +207,7 @@ class NarrowFunction:
             out: the array to write to; bytes of it that hold no elements stay as they are.
         """
         have, want = self.relayout.sizes
-        data = np.ascontiguousarray(np.frombuffer(buffer, np.uint8))
+        data = np.ascontiguousarray(np.frombuffer(_as_bytes(buffer), np.uint8))
         made = np.zeros(want, np.uint8) if out is None else out
         for name, array, size in (("buffer", data, have), ("out", made, want)):
             if array.shape != (size,) or array.dtype != np.uint8 or not array.flags.c_contiguous:
@@ -214,6 +223,75 @@ class NarrowFunction:
         self.entry(*(array.ctypes.data_as(c_void_p) for array in (made, data, held)))
         self.spare[:] = [held]
         return made
+
+
+@frozen(slots=False)
+class OneByOne:
+    """A relayout of elements narrower than a byte by their formula, where there is padding."""
+
+    relayout: Relayout  #: whose offsets it takes.
+    width: int  #: the bits of an element.
+
+    @cached_property
+    def sizes(self) -> tuple[int, int]:
+        """The bytes of the source and of the target."""
+        have, want = known((self.relayout.source.size, self.relayout.target.size))
+        return -(-have * self.width // 8), -(-want * self.width // 8)
+
+    def text(self, name: str = "relayout") -> str:
+        """Return the kernel in C: a function of target, source, and memory that it does not use."""
+        own, each, mask = self.relayout, 8 // self.width, (1 << self.width) - 1
+        slots = known((own.target.size,))[0]
+        p = Var("p", Interval(0, slots - 1))
+        formulas = Formulas(f"{name}_source", "", (p,), (("at", own.form),), own.inverse.limits)
+        found = LANGUAGES["c"]().function(formulas, asserts=False)
+        match = re.search(r"\((\w+) p, (\w+) \*at\)", found)
+        kinds = match.groups() if match else ("uint64_t", "uint64_t")
+        body = f"""
+void {name}(unsigned char *restrict target, const unsigned char *restrict source,
+            unsigned char *restrict scratch)
+{{
+    (void)scratch;
+    memset(target, 0, {self.sizes[1]});
+    for ({kinds[0]} p = 0; p < {slots}u; p++) {{
+        {kinds[1]} at;
+        if (!{name}_source(p, &at)) {{
+            unsigned x = source[at / {each}] >> (at % {each} * {self.width}) & {mask};
+            target[p / {each}] |= (unsigned char)(x << (p % {each} * {self.width}));
+        }}
+    }}
+}}
+"""
+        return f"#include <string.h>\n{found}\n{body}"
+
+    def by_numpy(self, data: Any, made: Any) -> None:
+        """Move all elements at once, by the formulas of both layouts."""
+        grid = np.indices(known(self.relayout.source.shape), sparse=True)
+        read, write = (np.asarray(m(*grid)) * self.width
+                       for m in (self.relayout.source, self.relayout.target))  # fmt: skip
+        numbers = data[read >> 3] >> (read & 7).astype(np.uint8) & (1 << self.width) - 1
+        made[:] = 0
+        np.bitwise_or.at(made, write >> 3, numbers << (write & 7).astype(np.uint8))
+
+    def compile(self) -> NarrowFunction:
+        """Return the kernel as a function on NumPy bytes; it works in NumPy without a compiler."""
+        return NarrowFunction(self, _built(self.text()), 1, [])
+
+
+def _as_bytes(given: Any) -> Any:
+    try:
+        return memoryview(given)
+    except TypeError:
+        raise LayoutError(
+            f"buffer: expected bytes, got {shown(given)}",
+            "elements narrower than a byte lie in bytes",
+            "give bytes, or an array of uint8",
+        ) from None
+
+
+def _built(text: str) -> Callable[..., object] | None:
+    command = compiler()
+    return None if command is None else load(text, "relayout", command, _FLAGS)
 
 
 _FLAGS: Final = ("-std=c11", "-O3", "-march=native", "-fPIC", "-shared")
@@ -272,20 +350,25 @@ def refined(
         yield BitDigit(high // low, bits[0], bits[1])
 
 
-def narrow_relayout(source: Recipe, target: Recipe, width: int) -> NarrowRelayout:
-    """Return the relayout of elements of 1, 2 or 4 bits between two layouts of one array.
+def narrow_relayout(relayout: Relayout, width: int) -> NarrowRelayout | OneByOne:
+    """Return a relayout of elements of 1, 2 or 4 bits, a byte at a time where there is no padding.
 
-    >>> from morello_layouts import index_map
-    >>> rows, columns = (index_map(text, (4, 4)).recipe for text in ("[0, 1]", "[1, 0]"))
-    >>> move = narrow_relayout(rows, columns, 4).compile()
+    >>> from morello_layouts import relayout
+    >>> move = narrow_relayout(relayout("[0, 1]", "[1, 0]", (4, 4)), 4).compile()
     >>> [f"{byte:02x}" for byte in move(bytes.fromhex("1032547698badcfe"))]
     ['40', 'c8', '51', 'd9', '62', 'ea', '73', 'fb']
     """
-    both = [list(places_of(recipe, width)) for recipe in (source, target)]
+    source, target = relayout.source.recipe, relayout.target.recipe
     sizes = known(source.shape)
-    digits = [d for dim, size in enumerate(sizes) for d in refined(dim, size, *both)]
-    have, want = (n * width // 8 for n in known((source.size, target.size)))
-    return NarrowRelayout(width, tuple(digits), (0, 0), (have, want))
+    try:
+        both = [list(places_of(recipe, width)) for recipe in (source, target)]
+        digits = [d for dim, size in enumerate(sizes) for d in refined(dim, size, *both)]
+        have, want = (n * width // 8 for n in known((source.size, target.size)))
+        found = NarrowRelayout(width, tuple(digits), (0, 0), (have, want))
+        found.require()
+        return found
+    except UnsupportedError:
+        return OneByOne(relayout, width)
 
 
 def _cut(digit: BitDigit, width: int) -> Iterator[BitDigit]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from morello_layouts.outputs.kernels.compiled import CompiledRelayout, SizedRelayout
-    from morello_layouts.outputs.kernels.narrow import NarrowFunction, NarrowRelayout
+    from morello_layouts.outputs.kernels.narrow import NarrowFunction, NarrowRelayout, OneByOne
 
 
 @frozen(slots=False)
@@ -145,7 +145,7 @@ class Relayout:
             from morello_layouts.outputs.kernels.emit_c import kernel_text
             from morello_layouts.outputs.kernels.plan import Kernel
 
-        if target == "c" and (narrow := self._narrow(dtype)) is not None:
+        if target == "c" and (narrow := self._narrow(dtype, fill)) is not None:
             return narrow.text(name)
         items = self._items(dtype)
         layouts = f"{self.source.source or self.source}\nto {self.target.source or self.target}"
@@ -192,7 +192,7 @@ class Relayout:
             )
 
         count = thread_count(threads)
-        if (narrow := self._narrow(dtype)) is not None:
+        if (narrow := self._narrow(dtype, fill)) is not None:
             return narrow.compile()
         items = self._items(dtype)
         source, target = self.source.recipe, self.target.recipe
@@ -202,20 +202,19 @@ class Relayout:
             return sized_relayout(source, target, items, padding, known, threads=count)
         return compiled_relayout(source, target, items, padding, threads=count)
 
-    def _narrow(self, dtype: Any) -> NarrowRelayout | None:
-        """Return the relayout of bits, if elements have 1, 2 or 4 of them and no type is given."""
-        widths = {one.bits for one in self._element_types}
-        if (
-            dtype is not None
-            or len(widths) != 1
-            or not widths <= {1, 2, 4}
-            or (self.source.recipe.names or self.target.recipe.names)
-        ):
+    def _narrow(self, dtype: Any, fill: Any) -> NarrowRelayout | OneByOne | None:
+        """Return the relayout of bits, if both layouts say that elements have 1, 2 or 4 of them."""
+        both = [one.bits for one in self._element_types]
+        widths = {*both} if len(both) == 2 else set()
+        has_names = self.source.recipe.names or self.target.recipe.names
+        if dtype is not None or len(widths) != 1 or not widths <= {1, 2, 4} or has_names:
+            return None
+        if self.target.is_part or not (fill is ... or (isinstance(fill, int) and fill == 0)):
             return None
         with importing:
             from morello_layouts.outputs.kernels.narrow import narrow_relayout
 
-        return narrow_relayout(self.source.recipe, self.target.recipe, widths.pop())
+        return narrow_relayout(self, widths.pop())
 
     def _padding(self, fill: Any, items: np.dtype[Any], dtype: Any) -> bytes | None:
         """Return the bytes of an item of padding; None to leave it as it is."""
@@ -243,7 +242,8 @@ class Relayout:
         if dtype is None and any(bits != 8 * items.itemsize for bits in widths):
             raise LayoutError(
                 f"the layouts' elements take {' and '.join(map(str, dict.fromkeys(widths)))} bits",
-                f"a kernel moves items of one width, whole bytes, here {8 * items.itemsize} bits",
+                f"a kernel moves items of one width, whole bytes, here {8 * items.itemsize} bits; "
+                "in C 1, 2 or 4 bits of both layouts, at sizes that are numbers, and padding is 0",
                 "name one type in both layouts without E(n), or give dtype, the items' in both",
             )
         return items
