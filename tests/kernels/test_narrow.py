@@ -139,6 +139,15 @@ def test_padding_of_bits_is_0(fill: object) -> None:
         ml.relayout("u4[3,5]{1,0:E(4)}", "{0,1:E(4)}").compile(fill=fill)
 
 
+@pytest.mark.parametrize("shape", ["8,16", "3,5"])
+def test_a_name_is_that_of_a_function(shape: str) -> None:
+    relayout = ml.relayout(f"u4[{shape}]{{1,0:E(4)}}", "{0,1:E(4)}")
+    assert "void move(unsigned char *restrict target" in relayout.kernel(name="move")
+    for name in ("a b", "for"):
+        with pytest.raises(LayoutError, match="not a name"):
+            relayout.kernel(name=name)
+
+
 def test_a_buffer_of_another_size_is_refused() -> None:
     with pytest.raises(LayoutError, match="buffer: expected 4 bytes"):
         ml.relayout("u4[2,4]{1,0:E(4)}", "{0,1:E(4)}").compile()(bytes(5))

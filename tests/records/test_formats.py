@@ -299,7 +299,8 @@ def test_numbers_are_written_beside_their_neighbours(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_functions_read_and_write_random_fields(seed: int, tmp_path: Path) -> None:
-    random, sources, records = Random(seed), [], []
+    random, sources = Random(seed), list[str]()
+    records: list[Record] = []
     while len(records) < 8:
         record = drawn(random)
         if record.check().holds:

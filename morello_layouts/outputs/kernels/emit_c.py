@@ -392,6 +392,17 @@ def is_function_name(name: str, language: str) -> bool:
     return target().is_name(name) and re.fullmatch(target.headers + own, name) is None
 
 
+def require_function_name(name: str, language: str) -> None:
+    """Refuse what is not a name for a function of a kernel's text."""
+    if not is_function_name(name, language):
+        raise LayoutError(
+            f"{name!r} is not a name for a function",
+            "a name has letters, digits and underscores, does not begin with a digit, and is not "
+            f"used by the language ({language}), its headers or the kernel's own text",
+            "give for example name='relayout'",
+        )
+
+
 def kernel_text(kernel: Kernel, language: str) -> str:
     """Return a whole source file that moves one layout's buffer to the other's."""
     if language not in _TARGETS:
@@ -400,12 +411,6 @@ def kernel_text(kernel: Kernel, language: str) -> str:
             "kernels are written in these languages",
             "give one of them",
         )
-    if not is_function_name(kernel.name, language):
-        raise LayoutError(
-            f"{kernel.name!r} is not a name for a function",
-            "a name has letters, digits and underscores, does not begin with a digit, and is not "
-            f"used by the language ({language}), its headers or the kernel's own text",
-            "give for example name='relayout'",
-        )
+    require_function_name(kernel.name, language)
     emit, _ = _TARGETS[language]
     return str(emit(kernel))

@@ -29,7 +29,7 @@ from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.notations import parse
 from morello_layouts.outputs.codegen import LANGUAGES, Formulas
 from morello_layouts.outputs.kernels.build import compiler, load
-from morello_layouts.outputs.kernels.emit_c import kernel_text
+from morello_layouts.outputs.kernels.emit_c import kernel_text, require_function_name
 from morello_layouts.outputs.kernels.plan import Kernel
 
 if TYPE_CHECKING:
@@ -135,6 +135,7 @@ class NarrowRelayout:
         The scratch memory has as many bytes as the elements; kernels that exchange no bits do not
         touch it.
         """
+        require_function_name(name, "c")
         exchanges, moved = self._plan
         source, target = self.starts[0] // 8, self.starts[1] // 8
         buffers = ("*restrict target", "*restrict source", "*restrict scratch")
@@ -219,7 +220,10 @@ class NarrowFunction:
         if self.entry is None:
             self.relayout.by_numpy(data, made)
             return made
-        held = self.spare.pop() if self.spare else np.empty(self.scratch, np.uint8)
+        try:
+            held = self.spare.pop()
+        except IndexError:  # the first call, or one beside another
+            held = np.empty(self.scratch, np.uint8)
         self.entry(*(array.ctypes.data_as(c_void_p) for array in (made, data, held)))
         self.spare[:] = [held]
         return made
@@ -240,6 +244,7 @@ class OneByOne:
 
     def text(self, name: str = "relayout") -> str:
         """Return the kernel in C: a function of target, source, and memory that it does not use."""
+        require_function_name(name, "c")
         own, each, mask = self.relayout, 8 // self.width, (1 << self.width) - 1
         slots = known((own.target.size,))[0]
         p = Var("p", Interval(0, slots - 1))
