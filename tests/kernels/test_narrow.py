@@ -127,7 +127,7 @@ def test_padded_layouts_are_moved_by_their_formulas(
     wanted = ml.pack(sized, array, as_bytes=True).tobytes()
     data = ml.pack(source, array, as_bytes=True)
     assert relayout.compile()(data).tobytes() == wanted
-    own = narrow_relayout(relayout, bits)
+    own = narrow_relayout(relayout.source, relayout.target, lambda: relayout.form, bits)
     made = np.full(len(wanted), 255, np.uint8)
     own.by_numpy(data, made) if isinstance(own, OneByOne) else made.fill(0)
     assert not isinstance(own, OneByOne) or made.tobytes() == wanted

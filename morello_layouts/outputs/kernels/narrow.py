@@ -17,10 +17,11 @@ from math import gcd, prod
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from morello_layouts.core.checks import shown
-from morello_layouts.core.expr import Var
+from morello_layouts.core.expr import AffineExpr, Var
 from morello_layouts.core.expr.bounds import Interval
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.lazy import numpy as np
+from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.maps.subject import Subject
 from morello_layouts.core.recipe import Recipe, known
 from morello_layouts.core.recipe.digits import digits_of
@@ -34,8 +35,6 @@ from morello_layouts.outputs.kernels.plan import Kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from morello_layouts.outputs.kernels.relayout import Relayout
 
 
 class BitDigit(NamedTuple):
@@ -233,22 +232,24 @@ class NarrowFunction:
 class OneByOne:
     """A relayout of elements narrower than a byte by their formula, where there is padding."""
 
-    relayout: Relayout  #: whose offsets it takes.
+    source: IndexMap  #: of the buffer that is read.
+    target: IndexMap  #: of the buffer that is written.
+    form: AffineExpr  #: the source's offset of the element at the target's offset ``p``.
     width: int  #: the bits of an element.
 
     @cached_property
     def sizes(self) -> tuple[int, int]:
         """The bytes of the source and of the target."""
-        have, want = known((self.relayout.source.size, self.relayout.target.size))
+        have, want = known((self.source.size, self.target.size))
         return -(-have * self.width // 8), -(-want * self.width // 8)
 
     def text(self, name: str = "relayout") -> str:
         """Return the kernel in C: a function of target, source, and memory that it does not use."""
         require_function_name(name, "c")
-        own, each, mask = self.relayout, 8 // self.width, (1 << self.width) - 1
-        slots = known((own.target.size,))[0]
+        each, mask = 8 // self.width, (1 << self.width) - 1
+        slots, limits = known((self.target.size,))[0], self.target.inverse.limits
         p = Var("p", Interval(0, slots - 1))
-        formulas = Formulas(f"{name}_source", "", (p,), (("at", own.form),), own.inverse.limits)
+        formulas = Formulas(f"{name}_source", "", (p,), (("at", self.form),), limits)
         found = LANGUAGES["c"]().function(formulas, asserts=False)
         match = re.search(r"\((\w+) p, (\w+) \*at\)", found)
         kinds = match.groups() if match else ("uint64_t", "uint64_t")
@@ -271,9 +272,9 @@ void {name}(unsigned char *restrict target, const unsigned char *restrict source
 
     def by_numpy(self, data: Any, made: Any) -> None:
         """Move all elements at once, by the formulas of both layouts."""
-        grid = np.indices(known(self.relayout.source.shape), sparse=True)
+        grid = np.indices(known(self.source.shape), sparse=True)
         read, write = (np.asarray(m(*grid)) * self.width
-                       for m in (self.relayout.source, self.relayout.target))  # fmt: skip
+                       for m in (self.source, self.target))  # fmt: skip
         numbers = data[read >> 3] >> (read & 7).astype(np.uint8) & (1 << self.width) - 1
         made[:] = 0
         np.bitwise_or.at(made, write >> 3, numbers << (write & 7).astype(np.uint8))
@@ -355,25 +356,27 @@ def refined(
         yield BitDigit(high // low, bits[0], bits[1])
 
 
-def narrow_relayout(relayout: Relayout, width: int) -> NarrowRelayout | OneByOne:
+def narrow_relayout(
+    source: IndexMap, target: IndexMap, form: Callable[[], AffineExpr], width: int
+) -> NarrowRelayout | OneByOne:
     """Return a relayout of elements of 1, 2 or 4 bits, a byte at a time where there is no padding.
 
     >>> from morello_layouts import relayout
-    >>> move = narrow_relayout(relayout("[0, 1]", "[1, 0]", (4, 4)), 4).compile()
+    >>> r = relayout("[0, 1]", "[1, 0]", (4, 4))
+    >>> move = narrow_relayout(r.source, r.target, lambda: r.form, 4).compile()
     >>> [f"{byte:02x}" for byte in move(bytes.fromhex("1032547698badcfe"))]
     ['40', 'c8', '51', 'd9', '62', 'ea', '73', 'fb']
     """
-    source, target = relayout.source.recipe, relayout.target.recipe
     sizes = known(source.shape)
     try:
-        both = [list(places_of(recipe, width)) for recipe in (source, target)]
+        both = [list(places_of(recipe, width)) for recipe in (source.recipe, target.recipe)]
         digits = [d for dim, size in enumerate(sizes) for d in refined(dim, size, *both)]
         have, want = (n * width // 8 for n in known((source.size, target.size)))
         found = NarrowRelayout(width, tuple(digits), (0, 0), (have, want))
         found.require()
         return found
     except UnsupportedError:
-        return OneByOne(relayout, width)
+        return OneByOne(source, target, form(), width)
 
 
 def _cut(digit: BitDigit, width: int) -> Iterator[BitDigit]:

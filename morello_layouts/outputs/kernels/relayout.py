@@ -214,7 +214,7 @@ class Relayout:
         with importing:
             from morello_layouts.outputs.kernels.narrow import narrow_relayout
 
-        return narrow_relayout(self, widths.pop())
+        return narrow_relayout(self.source, self.target, lambda: self.form, widths.pop())
 
     def _padding(self, fill: Any, items: np.dtype[Any], dtype: Any) -> bytes | None:
         """Return the bytes of an item of padding; None to leave it as it is."""
