@@ -14,7 +14,14 @@ from morello_layouts.outputs.kernels.c_vectors import (
     transposition_lines,
     turn_lines,
 )
-from morello_layouts.outputs.kernels.domains import CopyAxis, DerivedCount, estimate, upper_bound
+from morello_layouts.outputs.kernels.domains import (
+    CopyAxis,
+    DerivedCount,
+    Swizzle,
+    XorTerm,
+    estimate,
+    upper_bound,
+)
 from morello_layouts.outputs.kernels.labels import LoopLabel
 from morello_layouts.outputs.kernels.nests import (
     CACHE_LINE,
@@ -208,7 +215,8 @@ def tree_lines(
     if unrolled is not None:
         heads[unrolled] = f"RELAYOUT_UNROLL {heads[unrolled]}"
     reads = [] if isinstance(tree.micro, FillRun) else [f"const unsigned char *s0 = {s};"]
-    micro = _micro_lines(tree, hoist, streams=streams, shared=shared)
+    swizzled = any(axis.xor for axis in tree.loops)  # its runs are parts of lines
+    micro = _micro_lines(tree, hoist, streams=streams and not swizzled, shared=shared)
     return nested(heads, [*reads, f"unsigned char *t0 = {t};", *micro])
 
 
@@ -328,6 +336,10 @@ def loop_heads(
     heads, (t, s) = [], at
     in_target, in_source = (x.split()[0] in ("t", "s", "to", "from", "strip") for x in at)
     for k, axis in enumerate(loops, first):
+        if axis.xor is not None:
+            head, t, s = _swizzle_head(axis.xor, (t, s), k, hoist, divided=k == divided)
+            heads.append(head)
+            continue
         strides = axis.source * in_source, axis.target * in_target
         (i, walk), n = hoist.loop(axis, strides, k), hoist(axis.count)
         if k != divided and upper_bound(axis.count) == 1 and axis.source == axis.target == 0:
@@ -347,6 +359,37 @@ def loop_heads(
             back = is_nonnegative(-axis.source)
             s += f" {'-' if back else '+'} {i} * {hoist(-axis.source if back else axis.source)}"
     return heads, (t, s)
+
+
+def _swizzle_head(
+    xor: Swizzle, at: tuple[str, str], depth: int, hoist: Hoisted, *, divided: bool
+) -> tuple[str, str, str]:
+    """Return the heads of a swizzle's loops, and the addresses within."""
+    (t, s), heads = at, list[str]()
+    names = [f"x{depth}_{k}" for k in range(len(xor.loops))]
+    for k, (i, axis) in enumerate(zip(names, xor.loops, strict=True)):
+        n, last = hoist(axis.count), k + 1 == len(names)
+        head = f"for (size_t {i} = 0; {i} < {n}; {i}++)"
+        if k == 0 and divided:
+            head = _divided_head(i, n, clamped=False).removesuffix(" {")
+        heads.append(f"RELAYOUT_WHOLE {head} {{" if last else head)
+        t += f" + {i} * {hoist(axis.target)}" if axis.target != 0 else ""
+        s += f" + {i} * {hoist(axis.source)}" if axis.source != 0 else ""
+
+    def added(term: XorTerm) -> str:
+        parts = []
+        for loop, start, scale in term.digits:
+            own = [] if start == 0 else [hoist(start)]
+            own += [] if loop is None else [names[loop]]
+            text = " + ".join(own) or "0"
+            parts.append(
+                f"({text}) * {scale}" if scale > 1 else f"({text})" * (len(own) > 1) or text
+            )
+        return f" + ({' ^ '.join(parts)}) * {hoist(term.stride)}"
+
+    t += "".join(map(added, xor.target))
+    s += "".join(map(added, xor.source))
+    return " ".join(heads), t, s
 
 
 def _divided_head(i: str, n: str, *, clamped: bool) -> str:

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from math import gcd, lcm
+from typing import TypeAlias
 
 from morello_layouts.core.expr import AffineExpr, Digit, Var, canonicalize, coordinate_variables
-from morello_layouts.core.expr.affine import Atom, floors_of
+from morello_layouts.core.expr.affine import Atom, BitXor, floors_of
 from morello_layouts.core.expr.sizes import Int, is_nonnegative
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.limits import KERNEL_DOMAINS, KERNEL_PERIOD
@@ -189,9 +190,12 @@ def growth_of(recipe: Recipe) -> Growth | None:
     chains = chains_of(recipe)
     if chains is not None:
         return chains.growth
-    form = offset_form(recipe)
-    found: list[list[Jump]] = [[] for _ in recipe.shape]
-    dims = {f"d{k}": k for k in range(len(recipe.shape))}
+    return _growth_of(recipe.shape, offset_form(recipe))
+
+
+def _growth_of(shape: tuple[Int, ...], form: AffineExpr) -> Growth | None:
+    found: list[list[Jump]] = [[] for _ in shape]
+    dims = {f"d{k}": k for k in range(len(shape))}
     start = form.const
     for atom, c in form.terms:
         used = {var.name for var in AffineExpr(((atom, 1),), 0).variables()}
@@ -200,7 +204,66 @@ def growth_of(recipe: Recipe) -> Growth | None:
             return None
         start += part[0]
         found[dims[used.pop()]] += part[1]
-    return Growth(recipe.shape, tuple(map(tuple, found)), start)
+    return Growth(shape, tuple(map(tuple, found)), start)
+
+
+@frozen
+class XorDigit:
+    """A digit ``d // unit % radix`` of a dimension, multiplied by a power of two."""
+
+    dim: int
+    unit: int
+    radix: int | None  #: None if nothing follows the digit.
+    scale: int
+
+
+# The stride of an exclusive or, and its digits, whose multiples share no bits in any of its parts.
+Xors: TypeAlias = "tuple[tuple[Int, tuple[XorDigit, ...]], ...]"
+
+
+def swizzled_growth(recipe: Recipe) -> tuple[Growth, Xors] | None:
+    """Return the jumps of a buffer's offset without its exclusive ors of digits, and these.
+
+    None if a part of the formula is neither.
+
+    >>> from morello_layouts import index_map
+    >>> growth, xors = swizzled_growth(index_map("Sw<1,0,2> o 0 o (4,4):(4,1)").recipe)
+    >>> growth.jumps[0], xors[0][0], [(x.dim, x.unit, x.radix) for x in xors[0][1]]
+    ((Jump(unit=1, phase=0, stride=4),), 1, [(0, 1, 2), (1, 1, 2)])
+    """
+    plain = growth_of(recipe)
+    if plain is not None:
+        return plain, ()
+    form, found = offset_form(recipe), list[tuple[Int, tuple[XorDigit, ...]]]()
+    rest = [(atom, c) for atom, c in form.terms if not isinstance(atom, BitXor)]
+    for atom, c in form.terms:
+        if isinstance(atom, BitXor):
+            parts = [_bits_of(part) for part in atom.parts]
+            if any(part is None for part in parts):
+                return None
+            found.append((c, tuple(x for part in parts for x in part or ())))
+    growth = _growth_of(recipe.shape, AffineExpr(rest, form.const))
+    return None if growth is None else (growth, tuple(found))
+
+
+def _bits_of(form: AffineExpr) -> list[XorDigit] | None:
+    """Return a form as digits times powers of two that share no bits; None if it is not one."""
+    found, end = list[XorDigit](), 1
+    terms = sorted(form.terms, key=lambda term: term[1] if isinstance(term[1], int) else 0)
+    for atom, c in terms:
+        digit = atom if isinstance(atom, Digit) else Digit(AffineExpr(((atom, 1),), 0), 1, None)
+        whole, high = digit.operand, atom.interval.hi
+        plain = len(whole.terms) == 1 and whole.const == 0 and whole.terms[0][1] == 1
+        numbers = c, digit.divisor, digit.modulus or 1
+        if not plain or not all(isinstance(n, int) for n in numbers) or end == 0:
+            return None
+        ((var, _),) = whole.terms
+        if not isinstance(var, Var) or c < end or c.bit_count() != 1:
+            return None
+        end = (high + 1) * c if isinstance(high, int) else 0
+        dim = int(var.name[1:])
+        found.append(XorDigit(dim, digit.divisor, digit.modulus, c))
+    return found if form.const == 0 else None
 
 
 def _grown(atom: Atom, c: Int) -> tuple[Int, list[Jump]] | None:
@@ -291,8 +354,12 @@ class SharedJump:
     target: Int
 
 
-def shared_jumps(source: Growth, target: Growth) -> tuple[tuple[SharedJump, ...], ...] | None:
+def shared_jumps(
+    source: Growth, target: Growth, cuts: Iterable[tuple[int, int]] = ()
+) -> tuple[tuple[SharedJump, ...], ...] | None:
     """For each dimension the jumps of two layouts, from the largest unit to the smallest.
+
+    Pairs of a dimension and a unit are jumps too, by 0; then no jump may have a phase.
 
     Returns:
         None if one unit does not divide another one: tiles of 3 and of 8 share no loops.
@@ -310,21 +377,27 @@ def shared_jumps(source: Growth, target: Growth) -> tuple[tuple[SharedJump, ...]
     if source.sizes[:rank] != target.sizes[:rank]:
         return None
     found = []
-    for size, a, b in zip(source.sizes, source.jumps, target.jumps, strict=False):
-        both = tuple(_joined(size, a, b))
+    for dim, (size, a, b) in enumerate(zip(source.sizes, source.jumps, target.jumps, strict=False)):
+        both = tuple(_joined(size, a, b, {unit for own, unit in cuts if own == dim}))
+        if cuts and any(jump.phase for jump in both):
+            return None
         if any(high.unit % low.unit for high, low in pairwise(both)):
             return None
         found.append(both)
     return tuple(found)
 
 
-def _joined(size: Int, source: Iterable[Jump], target: Iterable[Jump]) -> Iterator[SharedJump]:
-    strides: dict[tuple[int, int], tuple[Int, Int]] = {}
+def _joined(
+    size: Int, source: Iterable[Jump], target: Iterable[Jump], cuts: set[int]
+) -> Iterator[SharedJump]:
+    strides: dict[tuple[int, int], tuple[Int, Int]] = {(unit, 0): (0, 0) for unit in cuts}
     for jumps, k in ((source, 0), (target, 1)):
         for jump in jumps:
             at, step = (jump.unit, jump.phase), (jump.stride * (1 - k), jump.stride * k)
             so_far = strides.get(at, (0, 0))
             strides[at] = so_far[0] + step[0], so_far[1] + step[1]
     for (unit, phase), step in sorted(strides.items(), reverse=True):
-        if step != (0, 0) and not is_nonnegative(unit - phase - size):  # past the last coordinate
+        if (step != (0, 0) or unit in cuts) and not is_nonnegative(
+            unit - phase - size
+        ):  # past the last coordinate
             yield SharedJump(unit, phase, *step)

@@ -182,6 +182,38 @@ class CopyAxis:
     source: Int
     target: Int
     clamp: Clamp | None = None  #: the positions of steps of several items that may overlap.
+    xor: Swizzle | None = None  #: the loops that it stands for, whose offsets are no sum of theirs.
+
+
+@frozen
+class XorTerm:
+    """What an exclusive or of digits adds to an offset: ``stride * (2^a * (d + i) ^ …)``."""
+
+    stride: Int
+    #: the digits: the number of a loop of the swizzle, None for none, the digit's first value, and
+    #: the power of two by which it is multiplied.
+    digits: tuple[tuple[int | None, Int, int], ...]
+
+
+@frozen
+class Swizzle:
+    """Loops over digits of which offsets have an exclusive or, the outermost first."""
+
+    loops: tuple[CopyAxis, ...]
+    source: tuple[XorTerm, ...]
+    target: tuple[XorTerm, ...]
+
+    def axis(self, itemsize: int = 1) -> CopyAxis:
+        """Return the loops as one axis, with strides in bytes of items."""
+        loops = tuple(
+            replace(a, source=a.source * itemsize, target=a.target * itemsize) for a in self.loops
+        )
+        source, target = (
+            tuple(replace(term, stride=term.stride * itemsize) for term in terms)
+            for terms in (self.source, self.target)
+        )
+        own = Swizzle(loops, source, target)
+        return CopyAxis(prod(a.count for a in loops), loops[0].source, loops[0].target, xor=own)
 
 
 @frozen

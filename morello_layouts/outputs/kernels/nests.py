@@ -290,7 +290,11 @@ def _without_loop(nest: Nest, wanted: tuple[CopyAxis, ...]) -> Nest | None:
     """Return the nest without the wanted loop, if there is one; None if the nest lacks it."""
     for loop in wanted:
         for k, axis in enumerate(nest.loops[: len(nest.loops) - nest.inner_loops]):
-            if axis.clamp != loop.clamp or (axis.clamp and axis.count != loop.count):
+            if (
+                axis.xor != loop.xor
+                or axis.clamp != loop.clamp
+                or (axis.clamp and axis.count != loop.count)
+            ):
                 continue
             if axis.count % loop.count != 0:
                 continue

@@ -13,11 +13,19 @@ from morello_layouts.core.fields import frozen
 from morello_layouts.core.limits import KERNEL_DOMAINS
 from morello_layouts.core.recipe import Recipe, Window
 from morello_layouts.core.recipe.digits import AxisDigit
-from morello_layouts.outputs.kernels.chains import DimensionDigits, SharedJump, chains_of
+from morello_layouts.outputs.kernels.chains import (
+    DimensionDigits,
+    SharedJump,
+    XorDigit,
+    Xors,
+    chains_of,
+)
 from morello_layouts.outputs.kernels.domains import (
     CopyAxis,
     DerivedCount,
     Domain,
+    Swizzle,
+    XorTerm,
     at_least,
     divide,
     estimate,
@@ -34,9 +42,16 @@ class DimensionPiece:
     source: Int
     target: Int
     axes: tuple[CopyAxis, ...] = ()
+    digits: tuple[
+        tuple[int, Int, int], ...
+    ] = ()  #: units, first values, and their loops' number from the end, 0 for none.
 
-    def moved(self, source: Int, target: Int, *axes: CopyAxis) -> DimensionPiece:
-        return DimensionPiece(self.source + source, self.target + target, (*axes, *self.axes))
+    def moved(
+        self, source: Int, target: Int, digit: tuple[int, Int], *axes: CopyAxis
+    ) -> DimensionPiece:
+        own = *axes, *self.axes
+        digits = (*digit, len(own) if axes else 0), *self.digits
+        return DimensionPiece(self.source + source, self.target + target, own, digits)
 
 
 class TooManyPiecesError(Exception):
@@ -44,12 +59,16 @@ class TooManyPiecesError(Exception):
 
 
 def element_domains(
-    sizes: Sequence[Int], shared: Sequence[Sequence[SharedJump]], starts: tuple[Int, Int] = (0, 0)
+    sizes: Sequence[Int],
+    shared: Sequence[Sequence[SharedJump]],
+    starts: tuple[Int, Int] = (0, 0),
+    xors: tuple[Xors, Xors] = ((), ()),
 ) -> list[Domain] | None:
     """Return domains that together hold every element once, over common digits.
 
     The buffers hold the first element at the given starts. Strides in the target are positive, so
-    those in the source are negative if one of both runs backwards.
+    those in the source are negative if one of both runs backwards. Exclusive ors of digits, of
+    which each is a jump, make a loop of their own.
 
     None for more than ``KERNEL_DOMAINS``.
 
@@ -65,7 +84,72 @@ def element_domains(
         return None
     if prod(map(len, per_dim)) > KERNEL_DOMAINS:
         return None
+    if any(xors):
+        found = [_swizzled(choice, starts, xors) for choice in product(*per_dim)]
+        return [one for one in found if one] if all(found) else None
     return [_domain(choice, starts) for choice in product(*per_dim)]
+
+
+def _swizzled(
+    pieces: Sequence[DimensionPiece], starts: tuple[Int, Int], xors: tuple[Xors, Xors]
+) -> Domain | None:
+    """Return the domain of pieces, whose digits of exclusive ors are one loop."""
+    left, parts = list(pieces), dict[tuple[int, int], tuple[CopyAxis | None, Int]]()
+
+    def within(x: XorDigit) -> Iterator[tuple[CopyAxis | None, Int, int]]:
+        """Yield the levels of a piece that make a digit, with their powers of two."""
+        for unit, start, back in pieces[x.dim].digits:
+            if unit < x.unit or (x.radix is not None and unit >= x.unit * x.radix):
+                continue
+            axis = pieces[x.dim].axes[-back] if back else None
+            if axis is not None and upper_bound(axis.count) == 1:
+                axis = None  # it guards the domain
+            parts[x.dim, unit] = axis, start
+            yield axis, start, x.scale * (unit // x.unit)
+
+    terms = [
+        [(stride, [part for x in digits for part in within(x)]) for stride, digits in own]
+        for own in xors
+    ]
+    scales = [scale for own in terms for _, digits in own for *_, scale in digits]
+    found = [axis for axis, _ in parts.values() if axis is not None]
+    strides = [x for axis in found for x in (axis.source, axis.target)]
+    if any(n.bit_count() != 1 for n in scales) or not all(map(_is_zero_or_more, strides)):
+        return None
+    loops = sorted(found, key=lambda axis: -estimate(axis.source + axis.target))
+    for (dim, _), (axis, _) in parts.items():
+        kept = tuple(a for a in left[dim].axes if a is not axis)
+        left[dim] = replace(left[dim], axes=kept)
+    domain = _domain(left, starts)
+    if loops:
+        source, target = (
+            tuple(
+                XorTerm(stride, tuple((_number(loops, axis), *rest) for axis, *rest in digits))
+                for stride, digits in own
+            )
+            for own in terms
+        )
+        return replace(domain, axes=(*domain.axes, Swizzle(tuple(loops), source, target).axis()))
+    fixed = []
+    for own in terms:
+        total: Int = 0
+        for stride, digits in own:
+            value = 0
+            for _, start, scale in digits:
+                if not isinstance(start, int):
+                    return None
+                value ^= start * scale
+            total += value * stride
+        fixed.append(total)
+    return replace(domain, source=domain.source + fixed[0], target=domain.target + fixed[1])
+
+
+def _is_zero_or_more(number: Int) -> bool:
+    return number == 0 or is_nonnegative(number)
+
+
+def _number(loops: Sequence[CopyAxis], axis: CopyAxis | None) -> int | None:
+    return next((k for k, one in enumerate(loops) if one is axis), None)
 
 
 def _domain(pieces: Sequence[DimensionPiece], starts: tuple[Int, Int]) -> Domain:
@@ -118,7 +202,8 @@ def _pieces(levels: _Levels, first: int, count: Int) -> Iterator[DimensionPiece]
         start = (start[0] + sum(jump.source * k for jump, k in own),
                  start[1] + sum(jump.target * k for jump, k in own))  # fmt: skip
         loop = (CopyAxis(times, source, target),) if times != 1 else ()
-        yield from (piece.moved(*start, *loop) for piece in _pieces(inner, at, length))
+        digit = unit, block
+        yield from (piece.moved(*start, digit, *loop) for piece in _pieces(inner, at, length))
 
 
 def _repeated(

@@ -17,6 +17,7 @@ from morello_layouts.outputs.kernels.chains import (
     chains_to_read,
     growth_of,
     shared_jumps,
+    swizzled_growth,
 )
 from morello_layouts.outputs.kernels.domains import CopyAxis, Domain, estimate
 from morello_layouts.outputs.kernels.nests import (
@@ -180,11 +181,32 @@ def domains_of(source: Recipe, target: Recipe, *, fill: bool = True) -> Domains:
     elements = None
     if a and b and (shared := shared_jumps(a, b)) is not None:
         elements = element_domains(shape, shared, (a.start, b.start))
-    if not fill:
+    if not fill or (prod(shape) == size and not target.replica_sizes):
         return Domains(elements, [])
     held = held_by(target)
     padding = None if held is None else padding_domains(held, tail, size)
     return Domains(elements, every, True) if padding is None else Domains(elements, padding)
+
+
+def swizzled_domains(source: Recipe, target: Recipe) -> list[Domain] | None:
+    """Return domains of layouts with exclusive ors of digits; None if they share no digits.
+
+    >>> from morello_layouts import index_map
+    >>> a, b = (index_map(x).recipe for x in ("(16,4):(4,1)", "Sw<2,0,2> o 0 o (16,4):(4,1)"))
+    >>> [[(axis.count, axis.xor is not None) for axis in x.axes] for x in swizzled_domains(a, b)]
+    [[(4, False), (16, True)]]
+    """
+    a, b = swizzled_growth(source), swizzled_growth(target)
+    if a is None or b is None:
+        return None
+    xors = a[1], b[1]
+    digits = [x for own in xors for _, parts in own for x in parts]
+    cuts = {(x.dim, x.unit) for x in digits}
+    cuts |= {(x.dim, x.unit * x.radix) for x in digits if x.radix is not None}
+    shared = shared_jumps(a[0], b[0], cuts)
+    if shared is None:
+        return None
+    return element_domains(source.shape, shared, (a[0].start, b[0].start), xors)
 
 
 def plan_kernel(
@@ -215,6 +237,8 @@ def _plan(kernel: Kernel, *, streams: bool, prefetch_target: bool) -> KernelPlan
     itemsize, fill = kernel.itemsize, kernel.fill
     domains = domains_of(kernel.source, kernel.target, fill=fill is not None)
     elements = domains.elements
+    if elements is None:
+        elements = swizzled_domains(kernel.source, kernel.target)
     nests = [
         replace(nest, domain=k)
         for k, domain in enumerate(elements or ())

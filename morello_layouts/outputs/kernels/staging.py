@@ -208,6 +208,8 @@ def with_image(nest: Nest) -> list[Nest]:
     (1920, 2, 1920)
     """
     run, levels = _run_levels(nest.micro)
+    if any(axis.xor for axis in nest.loops):
+        return [nest]
     if run is None or (run >= _LONG_RUN and not levels):
         return [nest]
     size, k = run * prod(estimate(count) for count, _ in levels), len(nest.loops)

@@ -68,6 +68,18 @@ def vectorize(domain: Domain, itemsize: int, *, streams: bool = True) -> list[Ne
     >>> nest.loops, nest.micro
     ((CopyAxis(count=8, source=4000, target=512, clamp=None),), CopyRun(size=512))
     """
+    swizzled = [axis for axis in domain.axes if axis.xor is not None]
+    if swizzled:
+        rest = replace(domain, axes=tuple(a for a in domain.axes if a.xor is None))
+        loops = tuple(axis.xor.axis(itemsize) for axis in swizzled if axis.xor is not None)
+        nests = vectorize(rest, itemsize, streams=streams)
+        copies = CopyElement | CopyRun
+        return [
+            replace(nest, loops=(*nest.loops, *loops))
+            if isinstance(nest.micro, copies)
+            else replace(nest, loops=(*loops, *nest.loops))
+            for nest in nests
+        ]
     axes = axes_in_bytes(domain, itemsize)
     word = min(itemsize & -itemsize, 16)
     if word < itemsize:  # an item that no register holds is a run of words
@@ -376,6 +388,8 @@ def with_prefetch(nest: Nest, *, prefetch_target: bool = False) -> Nest:
     >>> nest.prefetch, nest.inner_loops, [axis.target for axis in nest.loops]
     (8192, 3, [8192, 2048, 512, 128])
     """
+    if any(axis.xor for axis in nest.loops):
+        return nest
     match nest.micro:
         case Interleave(width=run, source=levels):
             within = [CopyAxis(count, stride, 0) for count, stride in levels]
