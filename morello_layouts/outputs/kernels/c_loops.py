@@ -34,10 +34,12 @@ from morello_layouts.outputs.kernels.nests import (
     LargeTransposition,
     LoopTree,
     Nest,
+    Permutation,
     Transposition,
     fuse_loops,
     offsets,
 )
+from morello_layouts.outputs.kernels.permutations import permutation_lines
 from morello_layouts.outputs.kernels.staging import StagedBlocks, image_of
 from morello_layouts.outputs.kernels.vectorize import MOST_PREFETCHED
 
@@ -420,6 +422,8 @@ def _micro_lines(nest: Nest, hoist: Hoisted, *, streams: bool, shared: bool = Fa
             return [f"{'relayout_stream_store' if streams else near}(t0, s0, {hoist(size)});"]
         case CopyElement(size):
             return [f"memcpy(t0, s0, {size});"]
+        case Permutation():
+            return permutation_lines(nest.micro, hoist)
         case FillRun(size):
             return [f"relayout_fill(t0, {hoist(size)}, fill_item, sizeof fill_item);"]
         case micro:

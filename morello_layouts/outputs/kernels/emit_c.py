@@ -371,7 +371,7 @@ def _tuple(numbers: list[Int]) -> str:
 # The names that the text of a kernel defines outside of functions.
 _OWN: Final = (
     r"|RELAYOUT\w*"
-    r"|relayout_(copy|copy_row|fill|fill_all|strip|lanes|vector|index|part|line|stream_store|join|load_edges|(turn|tile)_\d|u64_\d+|(zip|unzip|transpose)_\d\w*)"
+    r"|relayout_(copy|copy_row|fill|fill_all|strip|lanes|vector|index|part|line|stream_store|join|load_edges|(load|join|bytes|words)_\d+|(turn|tile)_\d|u64_\d+|(zip|unzip|transpose)_\d\w*)"
 )
 _TARGETS: Final[dict[str, tuple[Callable[[Kernel], object], str]]] = {
     "c": (c_file, _OWN),

@@ -106,8 +106,33 @@ class LargeTransposition:
         return prod(count for count, _ in self.target)
 
 
+@frozen
+class Permutation:
+    """Permute the bytes of a tile in registers, by a table."""
+
+    element: int  #: bytes of an element, at most 8.
+    load: int  #: bytes of each piece of the source, a power of two up to 64.
+    loads: tuple[Int, ...]  #: where the pieces of the source are, which may overlap.
+    store: int  #: bytes of each piece of the target, a power of two up to 64.
+    stores: tuple[Int, ...]  #: where the pieces of the target are.
+    picks: tuple[int, ...]  #: for each byte of the pieces of the target, that of the source's.
+    cost: float = 0.0  #: about how many instructions move a byte.
+
+    @property
+    def size(self) -> int:
+        """The number of bytes of the target's pieces."""
+        return len(self.picks)
+
+
 MicroKernel: TypeAlias = (
-    CopyRun | CopyElement | FillRun | Interleave | Deinterleave | Transposition | LargeTransposition
+    CopyRun
+    | CopyElement
+    | FillRun
+    | Interleave
+    | Deinterleave
+    | Transposition
+    | LargeTransposition
+    | Permutation
 )
 
 
@@ -189,9 +214,10 @@ def nest_of(domain: Domain, loops: list[CopyAxis], micro: MicroKernel) -> Nest:
 
 # Measured costs, in the time that it takes to copy a byte: of an element that goes through both
 # formulas, of one that a loop copies, and of a short copy; then the factor of a transposition, and
-# the bytes of a block below which its cost does not fall.
+# the bytes of a block below which its cost does not fall; and of an instruction of a permutation.
 ELEMENTWISE_COST: Final = 40.0
 _ELEMENT_COST, _SHORT_COPY, _TRANSPOSITION, _LEAST_TRANSPOSED = 18.0, 32.0, 1.5, 512
+_INSTRUCTION: Final = 6.0
 
 
 def cost_of(nests: Iterable[Nest]) -> float:
@@ -210,6 +236,8 @@ def _cost_per_byte(micro: MicroKernel) -> float:
             return max(1.0, _ELEMENT_COST / size)
         case CopyRun(size):
             return max(1.0, _SHORT_COPY / max(1, estimate(size)))
+        case Permutation(cost=cost):
+            return max(1.0, _INSTRUCTION * cost)
         case Transposition() | LargeTransposition():
             return _TRANSPOSITION * max(1.0, _LEAST_TRANSPOSED / max(1, _bytes_per_step(micro)))
         case _:

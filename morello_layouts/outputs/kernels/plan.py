@@ -33,7 +33,12 @@ from morello_layouts.outputs.kernels.nests import (
     fuse_loops,
 )
 from morello_layouts.outputs.kernels.pieces import element_domains, held_by, padding_domains
-from morello_layouts.outputs.kernels.staging import StagedBlocks, staged_blocks, with_image
+from morello_layouts.outputs.kernels.staging import (
+    StagedBlocks,
+    staged_blocks,
+    swizzled_blocks,
+    with_image,
+)
 from morello_layouts.outputs.kernels.vectorize import fill_nest, vectorize, with_prefetch
 
 # How much smaller a target is beyond the caches if it is one transposition: it writes to many rows
@@ -237,8 +242,11 @@ def _plan(kernel: Kernel, *, streams: bool, prefetch_target: bool) -> KernelPlan
     itemsize, fill = kernel.itemsize, kernel.fill
     domains = domains_of(kernel.source, kernel.target, fill=fill is not None)
     elements = domains.elements
+    swizzled: list[StagedBlocks] = []
     if elements is None:
         elements = swizzled_domains(kernel.source, kernel.target)
+        if elements is not None and not domains.overlap:
+            elements, swizzled = _through_blocks(elements, itemsize, streams=streams)
     nests = [
         replace(nest, domain=k)
         for k, domain in enumerate(elements or ())
@@ -249,9 +257,17 @@ def _plan(kernel: Kernel, *, streams: bool, prefetch_target: bool) -> KernelPlan
     staged: tuple[StagedBlocks, ...] = ()
     if domains.overlap:
         pass  # blocks are no phase of their own
+    elif swizzled:
+        staged = tuple(swizzled)
     elif cost is None or cost > _STAGED_FROM * estimate(kernel.target.size * itemsize):
         staged = _cheaper_blocks(kernel, cost, streams=streams)
-    if staged:
+    if not staged or swizzled:  # tiles beat single elements, and blocks beat tiles
+        nests = [
+            replace(nest, domain=k)
+            for k, domain in enumerate(elements or ())
+            for nest in vectorize(domain, itemsize, streams=streams, tiles=True)
+        ]
+    if staged and not swizzled:
         nests = []
     elif streams:
         nests = [part for nest in nests for part in with_image(nest)]
@@ -267,6 +283,23 @@ def _plan(kernel: Kernel, *, streams: bool, prefetch_target: bool) -> KernelPlan
     return KernelPlan(
         itemsize, fill, fills, tuple(nests), staged, elementwise, streams, domains.overlap
     )
+
+
+def _through_blocks(
+    domains: list[Domain], itemsize: int, *, streams: bool
+) -> tuple[list[Domain], list[StagedBlocks]]:
+    """Return the swizzled domains that are better moved directly, and blocks of the others."""
+    direct, staged = list[Domain](), list[StagedBlocks]()
+    for domain in domains:
+        cost = cost_of(vectorize(domain, itemsize, streams=streams, tiles=True))
+        blocks = None
+        if cost > _STAGED_FROM * estimate(domain.size * itemsize):
+            blocks = swizzled_blocks(domain, itemsize, streams=streams)
+        if blocks and sum(part.cost for part in blocks) < cost:
+            staged += blocks
+        else:
+            direct.append(domain)
+    return direct, staged
 
 
 def _cheaper_blocks(

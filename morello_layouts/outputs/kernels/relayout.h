@@ -166,6 +166,123 @@ RELAYOUT_INLINE relayout_u64_64 relayout_rows_64(const unsigned char *s, size_t 
 }
 #endif
 
+/* Whether vectors of 16 bytes have a shuffle by a table. */
+#if defined(__SSSE3__) || !defined(__SSE2__)
+#define RELAYOUT_SHUFFLES 1
+#else
+#define RELAYOUT_SHUFFLES 0
+#endif
+
+/* Store a value of a type at any address. */
+#define RELAYOUT_PUT(type, t, v) \
+    do { const type put = (v); memcpy((t), &put, sizeof put); } while (0)
+
+#if RELAYOUT_VECTOR >= 16
+typedef uint8_t relayout_bytes_16 __attribute__((vector_size(16)));
+RELAYOUT_INLINE relayout_bytes_16 relayout_load_16(const unsigned char *s)
+{
+    relayout_bytes_16 a;
+    memcpy(&a, s, 16);
+    return a;
+}
+#endif
+
+#if RELAYOUT_VECTOR >= 32
+typedef uint8_t relayout_bytes_32 __attribute__((vector_size(32)));
+RELAYOUT_INLINE relayout_bytes_32 relayout_load_32(const unsigned char *s)
+{
+    relayout_bytes_32 a;
+    memcpy(&a, s, 32);
+    return a;
+}
+#endif
+
+#if RELAYOUT_VECTOR >= 64
+typedef uint8_t relayout_bytes_64 __attribute__((vector_size(64)));
+RELAYOUT_INLINE relayout_bytes_64 relayout_load_64(const unsigned char *s)
+{
+    relayout_bytes_64 a;
+    memcpy(&a, s, 64);
+    return a;
+}
+#endif
+
+#if RELAYOUT_VECTOR >= 32
+RELAYOUT_INLINE relayout_bytes_32 relayout_join_32(relayout_bytes_16 a, relayout_bytes_16 b)
+{
+    return (relayout_bytes_32)__builtin_shufflevector(
+        (relayout_u64_16)a, (relayout_u64_16)b, 0, 1, 2, 3);
+}
+#endif
+
+#if RELAYOUT_VECTOR >= 64
+RELAYOUT_INLINE relayout_bytes_64 relayout_join_64(relayout_bytes_32 a, relayout_bytes_32 b)
+{
+    return (relayout_bytes_64)__builtin_shufflevector(
+        (relayout_u64_32)a, (relayout_u64_32)b, 0, 1, 2, 3, 4, 5, 6, 7);
+}
+#endif
+
+#if RELAYOUT_VECTOR >= 16
+RELAYOUT_INLINE relayout_bytes_16 relayout_words_8(
+    const unsigned char *a, const unsigned char *b)
+{
+    typedef uint64_t words __attribute__((vector_size(16)));
+    uint64_t x[2];
+    memcpy(x + 0, a, 8), memcpy(x + 1, b, 8);
+    const words v = {x[0], x[1]};
+    return (relayout_bytes_16)v;
+}
+#endif
+
+#if RELAYOUT_VECTOR >= 16
+RELAYOUT_INLINE relayout_bytes_16 relayout_words_4(
+    const unsigned char *a, const unsigned char *b, const unsigned char *c, const unsigned char
+    *d)
+{
+    typedef uint32_t words __attribute__((vector_size(16)));
+    uint32_t x[4];
+    memcpy(x + 0, a, 4), memcpy(x + 1, b, 4), memcpy(x + 2, c, 4), memcpy(x + 3, d, 4);
+    const words v = {x[0], x[1], x[2], x[3]};
+    return (relayout_bytes_16)v;
+}
+#endif
+
+#if RELAYOUT_VECTOR >= 16
+RELAYOUT_INLINE relayout_bytes_16 relayout_words_2(
+    const unsigned char *a, const unsigned char *b, const unsigned char *c, const unsigned char
+    *d, const unsigned char *e, const unsigned char *f, const unsigned char *g, const unsigned
+    char *h)
+{
+    typedef uint16_t words __attribute__((vector_size(16)));
+    uint16_t x[8];
+    memcpy(x + 0, a, 2), memcpy(x + 1, b, 2), memcpy(x + 2, c, 2), memcpy(x + 3, d, 2), memcpy(x
+    + 4, e, 2), memcpy(x + 5, f, 2), memcpy(x + 6, g, 2), memcpy(x + 7, h, 2);
+    const words v = {x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]};
+    return (relayout_bytes_16)v;
+}
+#endif
+
+#if RELAYOUT_VECTOR >= 16
+RELAYOUT_INLINE relayout_bytes_16 relayout_words_1(
+    const unsigned char *a, const unsigned char *b, const unsigned char *c, const unsigned char
+    *d, const unsigned char *e, const unsigned char *f, const unsigned char *g, const unsigned
+    char *h, const unsigned char *i, const unsigned char *j, const unsigned char *k, const
+    unsigned char *l, const unsigned char *m, const unsigned char *n, const unsigned char *o,
+    const unsigned char *p)
+{
+    typedef uint8_t words __attribute__((vector_size(16)));
+    uint8_t x[16];
+    memcpy(x + 0, a, 1), memcpy(x + 1, b, 1), memcpy(x + 2, c, 1), memcpy(x + 3, d, 1), memcpy(x
+    + 4, e, 1), memcpy(x + 5, f, 1), memcpy(x + 6, g, 1), memcpy(x + 7, h, 1), memcpy(x + 8, i,
+    1), memcpy(x + 9, j, 1), memcpy(x + 10, k, 1), memcpy(x + 11, l, 1), memcpy(x + 12, m, 1),
+    memcpy(x + 13, n, 1), memcpy(x + 14, o, 1), memcpy(x + 15, p, 1);
+    const words v = {x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7], x[8], x[9], x[10], x[11], x[12], x[13],
+        x[14], x[15]};
+    return (relayout_bytes_16)v;
+}
+#endif
+
 /* Copy with one load instruction: the processor prefetches for a load that walks through memory. */
 RELAYOUT_INLINE void relayout_strip(unsigned char *t, const unsigned char *s, size_t n)
 {

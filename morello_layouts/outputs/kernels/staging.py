@@ -18,9 +18,20 @@ from morello_layouts.core.fields import frozen
 from morello_layouts.core.limits import KERNEL_BLOCK
 from morello_layouts.core.recipe.digits import AxisDigit
 from morello_layouts.outputs.kernels.chains import DimensionDigits, shared_jumps
-from morello_layouts.outputs.kernels.domains import CopyAxis, divide, estimate, nonzero, upper_bound
+from morello_layouts.outputs.kernels.domains import (
+    CopyAxis,
+    Domain,
+    Swizzle,
+    divide,
+    estimate,
+    nonzero,
+    peel,
+    remaining_axes,
+    upper_bound,
+)
 from morello_layouts.outputs.kernels.nests import (
     CACHE_LINE,
+    SOURCE_BLOCK,
     CopyRun,
     Deinterleave,
     Interleave,
@@ -70,6 +81,104 @@ def staged_blocks(
         return None
     order = blocks.best_order()
     return None if order is None else blocks.through(order)
+
+
+def swizzled_blocks(
+    domain: Domain, itemsize: int, *, streams: bool
+) -> tuple[StagedBlocks, ...] | None:
+    """Return the blocks of a domain with exclusive ors, which become plain loops on one way.
+
+    The staging buffer has the order of the swizzled buffer, without its exclusive ors.
+
+    Returns:
+        None if a block is too large.
+
+    >>> from morello_layouts import index_map
+    >>> from morello_layouts.outputs.kernels.plan import swizzled_domains
+    >>> texts = "[1, 0]", "Sw<3,3,3> o 0 o (512,64):(64,1)"
+    >>> (domain,) = swizzled_domains(*(index_map(text, (512, 64)).recipe for text in texts))
+    >>> (part,) = swizzled_blocks(domain, 2, streams=False)
+    >>> part.size, [axis.count for axis in part.loops]
+    (8192, [8])
+    """
+    swizzle = next((axis.xor for axis in domain.axes if axis.xor is not None), None)
+    if swizzle is None:
+        return None
+    plain = [axis for axis in domain.axes if axis.xor is None]
+    more = [[0] * len(swizzle.loops), [0] * len(swizzle.loops)]
+    for own, terms in zip(more, (swizzle.source, swizzle.target), strict=True):
+        for term in terms:
+            for loop, _, scale in term.digits:
+                if loop is not None and isinstance(term.stride, int):
+                    own[loop] = own[loop] or term.stride * scale
+    axes = list(zip(swizzle.loops, *more, strict=True)) + [(axis, 0, 0) for axis in plain]
+    # The strides of each axis in source and target without exclusive ors.
+    steps = [(axis.source or s, axis.target or t) for axis, s, t in axes]
+    taken = {k: estimate(axis.count) for k, axis in enumerate(swizzle.loops)}
+    for most, side in product((SOURCE_BLOCK, _LONG_RUN // 2), (1, 0)):
+        run = 1
+        while run * itemsize < most:
+            k = next((k for k, step in enumerate(steps) if step[side] == run), None)
+            if k is None:
+                break
+            count = axes[k][0].count
+            if not isinstance(count, int):
+                return None
+            room, have = most // itemsize // run, taken.get(k, 1)
+            if most > SOURCE_BLOCK:  # as far as it stays in the first cache
+                room = min(room, have * _ENOUGH // (prod(taken.values()) * itemsize))
+            taken[k] = max(have, count if count <= room else 1 << max(room, 1).bit_length() - 1)
+            run *= taken[k]
+            if taken[k] != count:
+                break
+    size = prod(taken.values()) * itemsize
+    whole = all(isinstance(axis.count, int) for axis in swizzle.loops)
+    if size > _ENOUGH or not whole:
+        return None
+    for k, count in taken.items():
+        parts = peel(domain, axes[k][0], count, 1) if k >= len(swizzle.loops) else None
+        if parts:
+            found = [swizzled_blocks(part, itemsize, streams=streams) for part in parts]
+            return tuple(x for one in found for x in one or ()) if all(found) else None
+    side = 1 if swizzle.target else 0
+    places, stride = dict[int, int](), 1
+    for k in sorted(taken, key=lambda k: abs(estimate(steps[k][side]))):
+        places[k] = stride
+        stride *= taken[k]
+    ways = []
+    for out in (False, True):
+        moved = {
+            k: CopyAxis(
+                n,
+                places[k] if out else axes[k][0].source,
+                axes[k][0].target if out else places[k],
+            )
+            for k, n in taken.items()
+        }
+        terms = swizzle.target if out else swizzle.source
+        own = tuple(moved.values())
+        if terms:
+            loops = tuple(moved[k] for k in range(len(swizzle.loops)))
+            rest = (axis for k, axis in moved.items() if k >= len(loops))
+            one = Swizzle(loops, () if out else terms, terms if out else ())
+            own = (*rest, one.axis())
+        nests = vectorize(Domain(0, 0, own), itemsize, streams=streams and out, tiles=True)
+        ways.append(tuple(nests))
+    rest = [axis for axis, _, _ in axes[len(swizzle.loops) :]]
+    within = [(axes[k][0], n) for k, n in taken.items() if k >= len(swizzle.loops)]
+    outer = (
+        CopyAxis(a.count, a.source * itemsize, a.target * itemsize)
+        for a in remaining_axes(rest, within)
+    )
+    return (
+        StagedBlocks(
+            domain.source * itemsize,
+            domain.target * itemsize,
+            tuple(sorted(outer, key=loop_order)),
+            size,
+            *ways,
+        ),
+    )
 
 
 def _orders(source: DimensionDigits, target: DimensionDigits) -> list[tuple[int, ...]]:

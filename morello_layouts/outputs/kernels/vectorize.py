@@ -39,6 +39,7 @@ from morello_layouts.outputs.kernels.nests import (
     loop_order,
     nest_of,
 )
+from morello_layouts.outputs.kernels.permutations import permute
 
 # Bytes of a prefetch buffer: a smaller one saves nothing, a larger one leaves the first cache.
 _LEAST_PREFETCHED: Final = 1 << 10
@@ -55,13 +56,16 @@ SMALL_ROWS: Final = 384
 ROWS_INTERLEAVED: Final = frozenset({2, 3, 4, 5, 6, 7, 8, 16})
 
 
-def vectorize(domain: Domain, itemsize: int, *, streams: bool = True) -> list[Nest]:
+def vectorize(
+    domain: Domain, itemsize: int, *, streams: bool = True, tiles: bool = False
+) -> list[Nest]:
     """Return the loop nests that move the elements of a domain.
 
     Args:
         domain: the domain in elements.
         itemsize: bytes of an element.
         streams: whether stores bypass the caches, as the target lies beyond them.
+        tiles: whether registers permute tiles of what would be moved by single elements.
 
     >>> domain = Domain(0, 0, (CopyAxis(8, 1000, 128), CopyAxis(128, 1, 1)))
     >>> (nest,) = vectorize(domain, 4)
@@ -72,7 +76,7 @@ def vectorize(domain: Domain, itemsize: int, *, streams: bool = True) -> list[Ne
     if swizzled:
         rest = replace(domain, axes=tuple(a for a in domain.axes if a.xor is None))
         loops = tuple(axis.xor.axis(itemsize) for axis in swizzled if axis.xor is not None)
-        nests = vectorize(rest, itemsize, streams=streams)
+        nests = vectorize(rest, itemsize, streams=streams, tiles=tiles)
         copies = CopyElement | CopyRun
         return [
             replace(nest, loops=(*nest.loops, *loops))
@@ -87,14 +91,31 @@ def vectorize(domain: Domain, itemsize: int, *, streams: bool = True) -> list[Ne
     within = Domain(domain.source * itemsize, domain.target * itemsize, tuple(axes))
     back = [axis for axis in axes if estimate(axis.source) < 0]
     if any(itemsize in (-axis.source, axis.target) for axis in back):
+        fused = fuse_axes(axes)
+        tile = permute(replace(within, axes=tuple(fused)), fused, word) if tiles else None
+        if isinstance(tile, Nest):
+            return [tile]
+        if tile:
+            parts = [_in_items(part, word) for part in tile]
+            return [
+                nest
+                for part in parts
+                for nest in vectorize(part, word, streams=streams, tiles=tiles)
+            ]
         one = CopyElement(word) if word == itemsize else CopyRun(itemsize)
         rest = [axis for axis in axes if word == itemsize or axis.source != word]
         return [_blocked(within, fuse_axes(rest), one, itemsize)]
     # Loops that run backwards through the source stay around the others.
     forward = replace(within, axes=tuple(axis for axis in axes if axis not in back))
     around = tuple(sorted(fuse_axes(back), key=loop_order))
-    nests = _nests(forward, word, streams=streams)
+    nests = _nests(forward, word, streams=streams, tiles=tiles)
     return [replace(nest, loops=(*around, *nest.loops)) for nest in nests]
+
+
+def _in_items(domain: Domain, itemsize: int) -> Domain:
+    """Return a domain in items of one in bytes."""
+    axes = (CopyAxis(a.count, a.source // itemsize, a.target // itemsize) for a in domain.axes)
+    return Domain(domain.source // itemsize, domain.target // itemsize, tuple(axes))
 
 
 def axes_in_bytes(domain: Domain, itemsize: int) -> list[CopyAxis]:
@@ -143,7 +164,7 @@ def _continues(inner: CopyAxis, outer: CopyAxis) -> bool:
     )
 
 
-def _nests(domain: Domain, element: int, *, streams: bool) -> Iterator[Nest]:
+def _nests(domain: Domain, element: int, *, streams: bool, tiles: bool) -> Iterator[Nest]:
     axes = fuse_axes(list(domain.axes))
     domain = replace(domain, axes=tuple(axes))
     run = next((a for a in axes if a.source == a.target == element), None)
@@ -151,21 +172,24 @@ def _nests(domain: Domain, element: int, *, streams: bool) -> Iterator[Nest]:
         size = run.count * element
         rest = [a for a in axes if a is not run]
         if isinstance(size, int) and size <= 16 and size & (size - 1) == 0:
-            yield from _nests(replace(domain, axes=tuple(rest)), size, streams=streams)
+            yield from _nests(replace(domain, axes=tuple(rest)), size, streams=streams, tiles=tiles)
             return
         yield _blocked(domain, rest, CopyRun(size), size)
         return
+    splat = tiles and any(a.source == 0 and a.target == element for a in axes)
     found = (
-        _interleave(domain, axes, element, source=True)
+        (permute(domain, axes, element) if splat else None)
+        or _interleave(domain, axes, element, source=True)
         or _interleave(domain, axes, element, source=False, streams=streams)
         or (_turn(domain, axes, element) if streams else None)
         or _transpose(domain, axes, element)
+        or (permute(domain, axes, element) if tiles else None)
     )
     if isinstance(found, Nest):
         yield found
         return
     for part in found or ():
-        yield from _nests(part, element, streams=streams)
+        yield from _nests(part, element, streams=streams, tiles=tiles)
     if not found:
         yield _blocked(domain, axes, CopyElement(element), element)
 
