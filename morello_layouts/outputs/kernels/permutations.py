@@ -190,8 +190,7 @@ class _Width:
     def lines(self) -> Iterator[str]:
         width, micro = self.width, self.micro
         yield f"typedef relayout_bytes_{width} vector;"
-        count = -(-len(micro.loads) * micro.load // width)
-        for k in range(count):
+        for k in sorted({k for of, _ in _shuffled(micro, width) for k in of}):
             yield f"const vector a{k} = {self._load(width, k * width)};"
         if micro.store < min(width, 16):
             kind = f"uint{8 * micro.store}_t"

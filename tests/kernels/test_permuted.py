@@ -1,0 +1,162 @@
+"""Tiles that registers permute, and swizzles in blocks: random layouts, each kind of vectors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import morello_layouts as ml
+from morello_layouts.outputs.kernels import Kernel
+from morello_layouts.outputs.kernels.emit_c import CFile, c_file
+from morello_layouts.outputs.kernels.nests import Permutation
+from morello_layouts.outputs.kernels.plan import plan_kernel
+from tests.support.kernel_runs import QUICK, library_of, need, run_at
+
+# Vectors of 64 bytes, of 32, of 16 with and without a shuffle of bytes, and none.
+FLAGS = {
+    "native": ("-march=native",),
+    "avx512bw": ("-march=skylake-avx512",),
+    "avx2": ("-march=haswell",),
+    "ssse3": ("-march=x86-64-v2",),
+    "sse2": ("-march=x86-64",),
+    "none": ("-march=x86-64", "-DRELAYOUT_VECTOR=0"),
+}
+# These run on any x86-64 processor.
+PLAIN = ("sse2", "none")
+
+Pair = tuple[ml.IndexMap, ml.IndexMap]
+
+
+def _bits(random: Random, shape: tuple[int, int]) -> ml.IndexMap:
+    """All bits of both coordinates in a random order: Z-order is one."""
+    bits = [(dim, k) for dim, n in enumerate(shape) for k in range(n.bit_length() - 1)]
+    if random.random() < 0.5:
+        bits.sort(key=lambda bit: (bit[1], bit[0]))
+    else:
+        random.shuffle(bits)
+    strides = {bit: str(1 << k) for k, bit in enumerate(bits)}
+    modes = [[strides[bit] for bit in sorted(strides) if bit[0] == dim] for dim in (0, 1)]
+    sizes = ",".join(f"({','.join('2' * len(mode))})" for mode in modes)
+    steps = ",".join("(" + ",".join(mode) + ")" for mode in modes)
+    return ml.index_map(f"({sizes}):({steps})", shape)
+
+
+def _tiled(random: Random, shape: tuple[int, ...]) -> ml.IndexMap:
+    order = random.sample(range(len(shape)), len(shape))
+    tiles = "".join(
+        f"({','.join(str(random.choice((1, 2, 3, 4, 8, 16))) for _ in shape)})" for _ in range(2)
+    )
+    text = f"{{{','.join(map(str, order))}:T{tiles}}}" if random.random() < 0.7 else str(order)
+    return ml.index_map(text, shape)
+
+
+def _swizzled(random: Random, shape: tuple[int, int]) -> ml.IndexMap:
+    rows, columns = shape
+    numbers = random.randint(1, 3), random.randint(0, 4), random.randint(1, 4)
+    bits, base, shift = numbers[0], numbers[1], max(numbers[0], numbers[2])
+    strides = random.choice((f"({columns},1)", f"(1,{rows})"))
+    return ml.index_map(f"Sw<{bits},{base},{shift}> o 0 o ({rows},{columns}):{strides}", shape)
+
+
+def _view(random: Random, shape: tuple[int, int]) -> Pair:
+    steps = [random.choice((-3, -2, -1, 1, 2, 3, 5)) for _ in shape]
+    parts = tuple(slice(None, None, step) for step in steps)
+    source = _tiled(random, shape) if random.random() < 0.3 else ml.index_map("[0, 1]", shape)
+    view = source.view()[parts]
+    return view, ml.index_map(random.choice(("[0, 1]", "[1, 0]")), view.shape)
+
+
+def _again(random: Random, shape: tuple[int, int]) -> Pair:
+    formula = random.choice(("d0", "d1", "d0 + d1", "d1//2", "d0*2 + d1//8"))
+    source = ml.index_map(ml.from_sympy({"shape": shape}, formula))
+    return source, ml.index_map(random.choice(("[0, 1]", "[1, 0]")), shape)
+
+
+def _pair(random: Random) -> Pair:
+    kind = random.choice(("bits", "tiled", "swizzled", "view", "again", "weights"))
+    shape = random.choice((8, 16, 32, 64, 128)), random.choice((16, 32, 64, 128))
+    ragged = random.randint(1, 90), random.randint(1, 150)
+    if kind in ("view", "again"):
+        make = _view if kind == "view" else _again
+        return make(random, random.choice((shape, ragged)))
+    if kind == "weights":
+        sizes = random.choice((32, 20)), random.choice((32, 48)), random.choice((3, 5)), 3
+        tag = random.choice(("ABcd4b16a4b", "ABcd8b16a2b", "ABcd2b8a4b", "acdb", "aBcd16b"))
+        pair = [ml.index_map("[0, 1, 2, 3]", sizes), ml.index_map(tag, sizes)]
+    elif kind == "tiled":
+        sizes3 = *ragged, random.randint(1, 20)
+        pair = [_tiled(random, sizes3), _tiled(random, sizes3)]
+    else:
+        other = random.choice(("[0, 1]", "[1, 0]", "{1,0:T(8,16)(2,1)}", "{0,1:T(4,4)}"))
+        make_one = _bits if kind == "bits" else _swizzled
+        pair = [make_one(random, shape), ml.index_map(other, shape)]
+        if random.random() < 0.2:
+            pair[1] = _swizzled(random, shape)
+    random.shuffle(pair)
+    return pair[0], pair[1]
+
+
+Run = tuple[CFile, np.ndarray, np.ndarray, bool]
+
+
+def runs(seed: int) -> Iterator[Run]:
+    """Kernels k0, k1, …, a source of each, what NumPy expects, and whether tiles are permuted."""
+    random, number = Random(seed), 0
+    while True:
+        source, target = _pair(random)
+        itemsize = random.choice((1, 1, 1, 2, 2, 4, 8, 12))
+        size = math.prod(source.shape)
+        fill = None if size == target.size else bytes(range(1, itemsize + 1))
+        kernel = Kernel(source.recipe, target.recipe, itemsize, fill, f"k{number}")
+        near = random.choice((1 << 60, 0))
+        given = np.random.default_rng(number).integers(0, 256, (source.size, itemsize), np.uint8)
+        expected = np.empty((target.size, itemsize), np.uint8)
+        expected[...] = np.frombuffer(fill or bytes(itemsize), np.uint8)
+        at: Any = np.indices(source.shape)
+        expected[target(*at)] = given[source(*at)]
+        plan = plan_kernel(kernel, near)
+        permuted = any(isinstance(nest.micro, Permutation) for nest in plan.all_nests)
+        yield c_file(kernel, near), given.reshape(-1), expected.reshape(-1), permuted
+        number += 1
+
+
+def check(seed: int, count: int, place: Path, *flags: str) -> int:
+    """Run many kernels at every alignment, between pages that cannot be read."""
+    made = list(islice(runs(seed), count))
+    library = library_of([file for file, *_ in made], place, "gcc", *QUICK, *flags)
+    for k, (_, given, expected, _) in enumerate(made):
+        run_at(getattr(library, f"k{k}"), given, expected)
+    return sum(permuted for *_, permuted in made)
+
+
+@pytest.mark.parametrize("flags", PLAIN)
+def test_some_tiles_are_permuted(flags: str, tmp_path: Path) -> None:
+    need("gcc")
+    assert check(1, 40, tmp_path, *FLAGS[flags]) > 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("flags", FLAGS)
+def test_many_tiles_are_permuted(flags: str, tmp_path: Path) -> None:
+    need("gcc")
+    told = Path("/proc/cpuinfo").read_text("utf-8")
+    if any(name in flags and name not in told for name in ("avx512bw", "avx2")):
+        pytest.skip(f"the processor has no {flags}")
+    assert check(2, 300, tmp_path, *FLAGS[flags]) > 40
+
+
+def test_strided_shares_of_threads(tmp_path: Path) -> None:
+    """Two shares of each phase make the whole."""
+    need("gcc")
+    for text in ("(2048,64):(64,1)", "(2048,64):(1,2048)"):
+        pair = f"(2048,64):{text.split(':')[1]}", "Sw<3,3,3> o 0 o (2048,64):(64,1)"
+        f, g = (ml.relayout(*pair).compile("uint16", threads=n) for n in (1, 2))
+        x = np.arange(2048 * 64).astype(np.uint16)
+        assert (f(x) == g(x)).all()
