@@ -80,8 +80,12 @@ def _rows() -> list[Row]:
     rows = _swizzles()
     for itemsize, bits in ((1, 10), (1, 12), (2, 10), (4, 10)):
         name, side = f"u{8 * itemsize} {1 << bits}^2", 1 << bits
-        rows.append(("Z-order", f"{name} <-", itemsize, _pair("[0, 1]", _z_order(bits), side, side)))
-        rows.append(("Z-order", f"{name} ->", itemsize, _pair(_z_order(bits), "[0, 1]", side, side)))
+        rows.append(
+            ("Z-order", f"{name} <-", itemsize, _pair("[0, 1]", _z_order(bits), side, side))
+        )
+        rows.append(
+            ("Z-order", f"{name} ->", itemsize, _pair(_z_order(bits), "[0, 1]", side, side))
+        )
     for itemsize, tag, shape in (
         (1, "ABcd4b16a4b", (256, 256, 3, 3)),
         (1, "ABcd4b16a4b", (1024, 1024, 3, 3)),

@@ -212,3 +212,15 @@ def test_types_named_by_bits_or_by_bytes() -> None:
         assert r.compile(np.dtype(name)).dtype == np.dtype(wide)
         assert ml.relayout(f"{name}[2,3]", "{0,1}").compile(name).dtype == np.uint8
         assert ml.relayout(f"{name}[2,3]", "{0,1}").compile().dtype == np.uint8
+
+
+def test_a_row_major_array_is_taken_as_it_is() -> None:
+    x = np.arange(60, dtype=np.float32).reshape(5, 12)
+    f = ml.relayout("f32[5,12]{1,0}", "{0,1}").compile()
+    assert f(x).tobytes() == f(x.reshape(-1)).tobytes() == x.T.tobytes()
+    assert f(x[::-1]).tobytes() == x[::-1].T.tobytes()
+    for other in (x.T, x[:, :6]):
+        with pytest.raises(ml.ShapeError, match=r"expected the shape \(60,\)"):
+            f(other)
+    with pytest.raises(ml.ShapeError):  # its order is another one
+        ml.relayout("f32[5,12]{0,1}", "{1,0}").compile()(x)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Iterator
 from itertools import islice
@@ -106,7 +107,7 @@ def _pair(random: Random) -> Pair:
 Run = tuple[CFile, np.ndarray, np.ndarray, bool]
 
 
-def runs(seed: int) -> Iterator[Run]:
+def runs(seed: int, *, share: bool = False) -> Iterator[Run]:
     """Kernels k0, k1, …, a source of each, what NumPy expects, and whether tiles are permuted."""
     random, number = Random(seed), 0
     while True:
@@ -123,7 +124,7 @@ def runs(seed: int) -> Iterator[Run]:
         expected[target(*at)] = given[source(*at)]
         plan = plan_kernel(kernel, near)
         permuted = any(isinstance(nest.micro, Permutation) for nest in plan.all_nests)
-        yield c_file(kernel, near), given.reshape(-1), expected.reshape(-1), permuted
+        yield c_file(kernel, near, share=share), given.reshape(-1), expected.reshape(-1), permuted
         number += 1
 
 
@@ -152,11 +153,16 @@ def test_many_tiles_are_permuted(flags: str, tmp_path: Path) -> None:
     assert check(2, 300, tmp_path, *FLAGS[flags]) > 40
 
 
-def test_strided_shares_of_threads(tmp_path: Path) -> None:
-    """Two shares of each phase make the whole."""
+def test_shares_of_threads_make_the_whole(tmp_path: Path) -> None:
+    """Shares of three threads make the whole, phase by phase, in any order of shares."""
     need("gcc")
-    for text in ("(2048,64):(64,1)", "(2048,64):(1,2048)"):
-        pair = f"(2048,64):{text.split(':')[1]}", "Sw<3,3,3> o 0 o (2048,64):(64,1)"
-        f, g = (ml.relayout(*pair).compile("uint16", threads=n) for n in (1, 2))
-        x = np.arange(2048 * 64).astype(np.uint16)
-        assert (f(x) == g(x)).all()
+    made = [(file, *rest) for file, *rest in islice(runs(3, share=True), 40)]
+    library = library_of([file for file, *_ in made], tmp_path, "gcc", *QUICK)
+    for k, (file, given, expected, _) in enumerate(made):
+        found = np.zeros_like(expected)
+        addresses = [ctypes.c_void_p(x.ctypes.data) for x in (found, given)]
+        for phase in range(len(file.phases)):
+            for part in (2, 0, 1):
+                numbers = map(ctypes.c_size_t, (part, 3, phase))
+                getattr(library, f"k{k}")(*addresses, *numbers)
+        assert found.tobytes() == expected.tobytes(), k

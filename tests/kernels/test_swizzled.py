@@ -42,9 +42,9 @@ def test_all_kernels_in_c(flags: tuple[str, ...], tmp_path: Path) -> None:
 
 
 def test_nests_without_common_digits_are_proved() -> None:
-    kernels = [case.kernel() for case in CASES[::3]]
+    kernels = [case.kernel() for case in CASES]
     nests = [copy_nest(kernel) for kernel in kernels if plan_kernel(kernel).elementwise]
-    assert len(nests) > 20
+    assert 10 < len(nests) < len(CASES) // 4  # rows of 50, of which none is a digit
     assert all(nest.verify().holds for nest in nests)
 
 

@@ -82,8 +82,9 @@ class CompiledRelayout(BuiltRelayout):
         """Return the other buffer.
 
         Args:
-            buffer: one item for each slot of the source layout, 1-D. NumPy items need the size of
-                the type, not its kind: padding holds the same bytes with any kind.
+            buffer: one item for each slot of the source layout, 1-D; or the array itself, if that
+                layout is plain row-major order. NumPy items need the size of the type, not its
+                kind: padding holds the same bytes with any kind.
             out: the array to write to, one item for each slot of the target layout, contiguous, of
                 the buffer's type, and apart from the buffer. By default a new array.
 
@@ -96,6 +97,8 @@ class CompiledRelayout(BuiltRelayout):
             return made
         buffer = as_items(buffer, self.dtype)
         have, want = self._spans
+        if buffer.shape == self.source.shape and _is_row_major(self.source):
+            buffer = buffer.reshape(-1)
         _check("buffer", buffer, have, self.dtype)
         buffer = np.ascontiguousarray(buffer)
         if out is None:
@@ -163,9 +166,8 @@ class SizedRelayout(BuiltRelayout):
         """Compute the sizes' names, and the rank of a row-major source: each call needs them."""
         source = self.source
         names = tuple(sorted({*source.names, *self.target.names}))
-        plain = not source.steps and prod(source.shape) == source.size
         object.__setattr__(self, "_names", names)
-        object.__setattr__(self, "_rank", len(source.shape) if plain else None)
+        object.__setattr__(self, "_rank", len(source.shape) if _is_row_major(source) else None)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -244,6 +246,10 @@ class SizedRelayout(BuiltRelayout):
             self._kept.clear()
         self._kept[ordered] = found
         return found
+
+
+def _is_row_major(recipe: Recipe) -> bool:
+    return not recipe.steps and prod(recipe.shape) == recipe.size
 
 
 def _sizes_of(shape: tuple[Int, ...], counts: tuple[int, ...]) -> dict[str, int]:

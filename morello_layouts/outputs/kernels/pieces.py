@@ -113,43 +113,24 @@ def _swizzled(
     ]
     scales = [scale for own in terms for _, digits in own for *_, scale in digits]
     found = [axis for axis, _ in parts.values() if axis is not None]
-    strides = [x for axis in found for x in (axis.source, axis.target)]
-    if any(n.bit_count() != 1 for n in scales) or not all(map(_is_zero_or_more, strides)):
+    strides = [x for axis in found for x in (axis.source, axis.target) if x != 0]
+    if any(n.bit_count() != 1 for n in scales) or not all(map(is_nonnegative, strides)):
         return None
-    loops = sorted(found, key=lambda axis: -estimate(axis.source + axis.target))
     for (dim, _), (axis, _) in parts.items():
         kept = tuple(a for a in left[dim].axes if a is not axis)
         left[dim] = replace(left[dim], axes=kept)
-    domain = _domain(left, starts)
-    if loops:
-        source, target = (
-            tuple(
-                XorTerm(stride, tuple((_number(loops, axis), *rest) for axis, *rest in digits))
-                for stride, digits in own
-            )
-            for own in terms
+    loops = sorted(found, key=lambda axis: -estimate(axis.source + axis.target))
+    numbers = {id(axis): k for k, axis in enumerate(loops)}
+    source, target = (
+        tuple(
+            XorTerm(stride, tuple((numbers.get(id(axis)), *rest) for axis, *rest in digits))
+            for stride, digits in own
         )
-        return replace(domain, axes=(*domain.axes, Swizzle(tuple(loops), source, target).axis()))
-    fixed = []
-    for own in terms:
-        total: Int = 0
-        for stride, digits in own:
-            value = 0
-            for _, start, scale in digits:
-                if not isinstance(start, int):
-                    return None
-                value ^= start * scale
-            total += value * stride
-        fixed.append(total)
-    return replace(domain, source=domain.source + fixed[0], target=domain.target + fixed[1])
-
-
-def _is_zero_or_more(number: Int) -> bool:
-    return number == 0 or is_nonnegative(number)
-
-
-def _number(loops: Sequence[CopyAxis], axis: CopyAxis | None) -> int | None:
-    return next((k for k, one in enumerate(loops) if one is axis), None)
+        for own in terms
+    )
+    swizzle = Swizzle(tuple(loops) or (CopyAxis(1, 0, 0),), source, target)
+    domain = _domain(left, starts)
+    return replace(domain, axes=(*domain.axes, swizzle.axis()))
 
 
 def _domain(pieces: Sequence[DimensionPiece], starts: tuple[Int, Int]) -> Domain:

@@ -145,25 +145,16 @@ def swizzled_blocks(
     for k in sorted(taken, key=lambda k: abs(estimate(steps[k][side]))):
         places[k] = stride
         stride *= taken[k]
+    into = [CopyAxis(n, axes[k][0].source, places[k]) for k, n in taken.items()]
+    out = [CopyAxis(n, places[k], axes[k][0].target) for k, n in taken.items()]
     ways = []
-    for out in (False, True):
-        moved = {
-            k: CopyAxis(
-                n,
-                places[k] if out else axes[k][0].source,
-                axes[k][0].target if out else places[k],
-            )
-            for k, n in taken.items()
-        }
-        terms = swizzle.target if out else swizzle.source
-        own = tuple(moved.values())
-        if terms:
-            loops = tuple(moved[k] for k in range(len(swizzle.loops)))
-            rest = (axis for k, axis in moved.items() if k >= len(loops))
-            one = Swizzle(loops, () if out else terms, terms if out else ())
-            own = (*rest, one.axis())
-        nests = vectorize(Domain(0, 0, own), itemsize, streams=streams and out, tiles=True)
-        ways.append(tuple(nests))
+    for moved, source, target in ((into, swizzle.source, ()), (out, (), swizzle.target)):
+        if source or target:  # loops of the swizzle were taken first
+            loops = tuple(moved[: len(swizzle.loops)])
+            moved[: len(loops)] = [Swizzle(loops, source, target).axis()]
+        box = Domain(0, 0, tuple(moved))
+        past = streams and moved is out
+        ways.append(tuple(vectorize(box, itemsize, streams=past, tiles=True)))
     rest = [axis for axis, _, _ in axes[len(swizzle.loops) :]]
     within = [(axes[k][0], n) for k, n in taken.items() if k >= len(swizzle.loops)]
     outer = (
