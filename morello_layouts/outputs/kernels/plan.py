@@ -23,6 +23,7 @@ from morello_layouts.outputs.kernels.domains import CopyAxis, Domain, estimate
 from morello_layouts.outputs.kernels.nests import (
     CACHE_LINE,
     ELEMENTWISE_COST,
+    CopyElement,
     Deinterleave,
     Interleave,
     LargeTransposition,
@@ -64,6 +65,8 @@ def beyond_caches() -> int:
 AHEAD: Final = 8
 # The cost, as a multiple of a copy's, from which staged blocks are tried.
 _STAGED_FROM: Final = 2.2
+# How many times the estimated cost of tiles that registers permute may be that of blocks.
+_TILES_GAIN: Final = 4
 
 
 @frozen
@@ -247,11 +250,15 @@ def _plan(kernel: Kernel, *, streams: bool, prefetch_target: bool) -> KernelPlan
         elements = swizzled_domains(kernel.source, kernel.target)
         if elements is not None and not domains.overlap:
             elements, swizzled = _through_blocks(elements, itemsize, streams=streams)
-    nests = [
-        replace(nest, domain=k)
-        for k, domain in enumerate(elements or ())
-        for nest in vectorize(domain, itemsize, streams=streams)
-    ]
+
+    def planned(*, tiles: bool = False) -> list[Nest]:
+        return [
+            replace(nest, domain=k)
+            for k, domain in enumerate(elements or ())
+            for nest in vectorize(domain, itemsize, streams=streams, tiles=tiles)
+        ]
+
+    nests = planned()
     fills = tuple(fill_nest(domain, itemsize) for domain in domains.padding)
     cost = None if elements is None else cost_of(nests)
     staged: tuple[StagedBlocks, ...] = ()
@@ -261,12 +268,10 @@ def _plan(kernel: Kernel, *, streams: bool, prefetch_target: bool) -> KernelPlan
         staged = tuple(swizzled)
     elif cost is None or cost > _STAGED_FROM * estimate(kernel.target.size * itemsize):
         staged = _cheaper_blocks(kernel, cost, streams=streams)
-    if not staged or swizzled:  # tiles beat single elements, and blocks beat tiles
-        nests = [
-            replace(nest, domain=k)
-            for k, domain in enumerate(elements or ())
-            for nest in vectorize(domain, itemsize, streams=streams, tiles=True)
-        ]
+    if any(isinstance(nest.micro, CopyElement) or _reads_again(nest) for nest in nests):
+        nests = planned(tiles=True)
+        if not swizzled and sum(part.cost for part in staged) > _TILES_GAIN * cost_of(nests):
+            staged = ()  # blocks that are moved by single elements, too
     if staged and not swizzled:
         nests = []
     elif streams:
@@ -283,6 +288,12 @@ def _plan(kernel: Kernel, *, streams: bool, prefetch_target: bool) -> KernelPlan
     return KernelPlan(
         itemsize, fill, fills, tuple(nests), staged, elementwise, streams, domains.overlap
     )
+
+
+def _reads_again(nest: Nest) -> bool:
+    """Whether a nest reads what it has read again, as along a column that fills rows."""
+    rows = nest.micro.source if isinstance(nest.micro, Transposition | LargeTransposition) else ()
+    return any(axis.source == 0 for axis in nest.loops) or any(step == 0 for _, step in rows)
 
 
 def _through_blocks(
