@@ -96,13 +96,10 @@ def _rows() -> list[Row]:
         plain, name = str([*range(len(shape))]), f"u{8 * itemsize} {tag} {shape[0]}"
         rows.append(("weights", f"{name} <-", itemsize, _pair(plain, tag, *shape)))
         rows.append(("weights", f"{name} ->", itemsize, _pair(tag, plain, *shape)))
-    fragment = "((2,8,{0}),(2,4,2,{1})):((256,4,{2}),(1,{3},512,1024))"
     for itemsize, m, n in ((2, 1024, 1024), (1, 2048, 2048)):
-        text = f"((8,2,{m // 16}),(2,4,2,{n // 16})):((8,2,{16 * n}),(1,64,4,256))"
         text = f"((8,2,{m // 16}),(2,4,2,{n // 16})):((32,2,{16 * n}),(1,8,4,256))"
         rows.append(("fragment", f"u{8 * itemsize} <-", itemsize, _pair("[0, 1]", text, m, n)))
         rows.append(("fragment", f"u{8 * itemsize} ->", itemsize, _pair(text, "[0, 1]", m, n)))
-    del fragment
     back, third, half = slice(None, None, -1), slice(None, None, 3), slice(None, None, 2)
     every = slice(None)
     for side in (1024, 4096):

@@ -156,7 +156,7 @@ def test_many_tiles_are_permuted(flags: str, tmp_path: Path) -> None:
 def test_shares_of_threads_make_the_whole(tmp_path: Path) -> None:
     """Shares of three threads make the whole, phase by phase, in any order of shares."""
     need("gcc")
-    made = [(file, *rest) for file, *rest in islice(runs(3, share=True), 40)]
+    made = list(islice(runs(3, share=True), 40))
     library = library_of([file for file, *_ in made], tmp_path, "gcc", *QUICK)
     for k, (file, given, expected, _) in enumerate(made):
         found = np.zeros_like(expected)

@@ -235,14 +235,14 @@ def swizzled_growth(recipe: Recipe) -> tuple[Growth, Xors] | None:
     if plain is not None:
         return plain, ()
     form, found = offset_form(recipe), list[tuple[Int, tuple[XorDigit, ...]]]()
-    rest = [(atom, c) for atom, c in form.terms if not isinstance(atom, BitXor)]
+    rest = [term for term in form.terms if not isinstance(term[0], BitXor)]
     for atom, c in form.terms:
         if isinstance(atom, BitXor):
             parts = [_bits_of(part) for part in atom.parts]
             if any(part is None for part in parts):
                 return None
             found.append((c, tuple(x for part in parts for x in part or ())))
-    growth = _growth_of(recipe.shape, AffineExpr(rest, form.const))
+    growth = _growth_of(recipe.shape, AffineExpr(tuple(rest), form.const))
     return None if growth is None else (growth, tuple(found))
 
 
@@ -252,17 +252,18 @@ def _bits_of(form: AffineExpr) -> list[XorDigit] | None:
     terms = sorted(form.terms, key=lambda term: term[1] if isinstance(term[1], int) else 0)
     for atom, c in terms:
         digit = atom if isinstance(atom, Digit) else Digit(AffineExpr(((atom, 1),), 0), 1, None)
-        whole, high = digit.operand, atom.interval.hi
-        plain = len(whole.terms) == 1 and whole.const == 0 and whole.terms[0][1] == 1
-        numbers = c, digit.divisor, digit.modulus or 1
-        if not plain or not all(isinstance(n, int) for n in numbers) or end == 0:
+        (unit, radix), high = (digit.divisor, digit.modulus), atom.interval.hi
+        if len(digit.operand.terms) != 1 or digit.operand.const != 0 or end == 0:
             return None
-        ((var, _),) = whole.terms
-        if not isinstance(var, Var) or c < end or c.bit_count() != 1:
+        ((var, factor),) = digit.operand.terms
+        if not isinstance(var, Var) or factor != 1 or not isinstance(c, int):
+            return None
+        if not isinstance(unit, int) or not isinstance(radix, int | None):
+            return None
+        if c < end or c.bit_count() != 1:
             return None
         end = (high + 1) * c if isinstance(high, int) else 0
-        dim = int(var.name[1:])
-        found.append(XorDigit(dim, digit.divisor, digit.modulus, c))
+        found.append(XorDigit(int(var.name[1:]), unit, radix, c))
     return found if form.const == 0 else None
 
 

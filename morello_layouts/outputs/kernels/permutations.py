@@ -12,7 +12,13 @@ from typing import Final, TypeAlias
 from morello_layouts.core.expr.sizes import Int, is_nonnegative
 from morello_layouts.core.fields import frozen
 from morello_layouts.outputs.kernels.c_vectors import Hoist
-from morello_layouts.outputs.kernels.domains import CopyAxis, Domain, peel, remaining_axes
+from morello_layouts.outputs.kernels.domains import (
+    CopyAxis,
+    Domain,
+    estimate,
+    peel,
+    remaining_axes,
+)
 from morello_layouts.outputs.kernels.nests import (
     CACHE_LINE,
     Nest,
@@ -123,10 +129,12 @@ def _permutation(taken: _Taken, element: int) -> Permutation | None:
     at_target: dict[tuple[tuple[int, ...], int], int] = {}
     for at in product(*(range(count) for _, count in taken)):
         near = [k for k in range(len(taken)) if k not in apart]
-        place = sum(at[k] * int(taken[k][0].source) for k in near) - low
+        place = sum(at[k] * estimate(taken[k][0].source) for k in near) - low
         piece = min(place // load, len(pieces) - 1)
         number = starts[tuple(at[k] for k in apart)] * len(pieces) + piece
-        within = sum(at[k] * int(taken[k][0].target) for k in range(len(taken)) if k not in rows)
+        within = sum(
+            at[k] * estimate(taken[k][0].target) for k in range(len(taken)) if k not in rows
+        )
         row = tuple(at[k] for k in rows)
         for byte in range(element):
             at_target[row, within + byte] = number * load + place - pieces[piece] + byte

@@ -123,7 +123,7 @@ def _swizzled(
     numbers = {id(axis): k for k, axis in enumerate(loops)}
     source, target = (
         tuple(
-            XorTerm(stride, tuple((numbers.get(id(axis)), *rest) for axis, *rest in digits))
+            XorTerm(stride, tuple((numbers.get(id(axis)), at, scale) for axis, at, scale in digits))
             for stride, digits in own
         )
         for own in terms

@@ -74,15 +74,15 @@ def vectorize(
     """
     swizzled = [axis for axis in domain.axes if axis.xor is not None]
     if swizzled:
-        rest = replace(domain, axes=tuple(a for a in domain.axes if a.xor is None))
+        plain = replace(domain, axes=tuple(a for a in domain.axes if a.xor is None))
         loops = tuple(axis.xor.axis(itemsize) for axis in swizzled if axis.xor is not None)
-        nests = vectorize(rest, itemsize, streams=streams, tiles=tiles)
+        within_loops = vectorize(plain, itemsize, streams=streams, tiles=tiles)
         copies = CopyElement | CopyRun
         return [
             replace(nest, loops=(*nest.loops, *loops))
             if isinstance(nest.micro, copies)
             else replace(nest, loops=(*loops, *nest.loops))
-            for nest in nests
+            for nest in within_loops
         ]
     axes = axes_in_bytes(domain, itemsize)
     word = min(itemsize & -itemsize, 16)
