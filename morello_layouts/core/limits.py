@@ -69,6 +69,8 @@ NUMBER_JUMPS: Final = 256  #: Jumps in a formula of renumbered devices: each is 
 
 #: ISL operations, about one for each object made, that a question may take: about a second.
 ISL_OPERATIONS: Final = 2_000_000
+#: ISL operations for its opinion on what digits decide: it says so in 0.1 s, or it gives up.
+ISL_OPINION: Final = 150_000
 #: The largest budget of a question: ISL counts operations in a C long.
 ISL_OPERATIONS_END: Final = 2**31 - 1
 #: Bits of a number in a proof: ISL reads it as decimal text, in quadratic time.

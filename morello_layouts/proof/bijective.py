@@ -27,7 +27,7 @@ from morello_layouts.core.expr.sizes import (
 )
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.lazy import NotInstalledError
-from morello_layouts.core.limits import PROOF_COUNTED, PROOF_ELEMENTS
+from morello_layouts.core.limits import ISL_OPINION, PROOF_COUNTED, PROOF_ELEMENTS
 from morello_layouts.core.maps import AffineMap, IndexMap
 from morello_layouts.core.recipe import (
     Merge,
@@ -142,7 +142,7 @@ def _decided(claim: str, m: AnyMap, budget: int | None, confirm: bool) -> Proof:
     judged = m if plain == m.recipe else replace(m, recipe=plain, origin=None)
     # No layout with replicas is bijective: ISL is asked whether their places differ.
     own, expected = (claim, answer) if m.replicas == 1 else (INJECTIVE, is_injective(judged))
-    return _confirmed(answer, expected, _ASK[own](judged, JUDGES, budget=budget))
+    return _confirmed(answer, expected, _ASK[own](judged, JUDGES, budget=budget or ISL_OPINION))
 
 
 def _confirmed(answer: Proof, expected: Proof, judge: Proof) -> Proof:

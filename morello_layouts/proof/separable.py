@@ -12,6 +12,7 @@ depends on several coordinates: it is known to equal itself, whatever the order 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from math import gcd, lcm
 from threading import local
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -19,7 +20,7 @@ from weakref import WeakValueDictionary
 
 from morello_layouts.core.expr.sizes import Int, is_nonnegative, sign
 from morello_layouts.core.fields import frozen
-from morello_layouts.core.lazy import numpy as np
+from morello_layouts.core.lazy import has_numpy, numpy as np
 from morello_layouts.core.limits import PROOF_PERIOD, PROOF_XOR_BITS
 from morello_layouts.core.recipe import known
 from morello_layouts.core.recipe.digits import Period
@@ -186,6 +187,8 @@ class Separable:
             floor = Floor.of(atom.terms, atom.const, atom.divisor * divisor)
         elif len(rest) > 1 and (halved := self._by_halves(rest, left, divisor)):
             return outside + halved
+        elif split := self._by_dims(rest, left, divisor):
+            return outside + split
         elif simpler := self._coarser(rest, left, divisor) or _flattened(rest, left, divisor):
             terms, const, whole_divisor = simpler
             return outside + Separable(terms, const, self.shape) // whole_divisor
@@ -326,6 +329,47 @@ class Separable:
             total += c * most
         return is_nonnegative(divisor - 1 - total)
 
+    def _by_dims(
+        self, rest: Sequence[tuple[Atom, Int]], const: Int, divisor: Int
+    ) -> Separable | None:
+        """Return a quotient as a sum of one for each dimension, if remainders do not carry."""
+        by_dim: dict[int, list[tuple[Atom, Int]]] = {}
+        for atom, c in rest:
+            if not _is_separable(atom):
+                return None
+            by_dim.setdefault(min(_dims(atom)), []).append((atom, c))
+        if len(by_dim) < 2 or not all(isinstance(n, int) for n in (const, divisor)):
+            return None
+        total = const
+        for dim, terms in by_dim.items():
+            largest = _largest_remainder(_ordered(terms), self.shape[dim], divisor)
+            if largest is None or total + largest >= divisor:
+                return None
+            total += largest
+        parts = (Separable(dict(terms), 0, self.shape) // divisor for terms in by_dim.values())
+        return sum(parts, Separable({}, 0, self.shape))
+
+
+@lru_cache(maxsize=1024)
+def _largest_remainder(terms: tuple[tuple[Atom, Int], ...], size: Int, divisor: int) -> int | None:
+    """Return the largest remainder of a function of one coordinate; None if it is not looked at."""
+    if not isinstance(size, int) or not has_numpy():
+        return None
+    factors = known([c for _, c in terms])
+    periods: dict[Atom, Period] = {}
+    whole = Period.of_sum([(c, _period(atom, periods)) for atom, c in terms]).floor(divisor)
+    wide = sum(map(abs, factors)) * size > 2**60 or divisor > 2**60
+    length = min(whole.length, size)
+    if wide or length > PROOF_PERIOD or _has_large_divisor(periods):
+        return None
+    x, found = np.arange(length, dtype=np.int64), dict[Atom, Any]()
+    parts = (c * _values(atom, x, found) for c, (atom, _) in zip(factors, terms, strict=True))
+    return int((sum(parts, np.zeros(len(x), np.int64)) % divisor).max())
+
+
+def _has_large_divisor(atoms: Iterable[Atom]) -> bool:
+    return any(isinstance(one, Floor) and _numbers(one)[2] > 2**40 for one in atoms)
+
 
 def _divided(c: Int, divisor: Int) -> tuple[Int, Int]:
     """Return quotient and remainder of a factor; all of a size that is no multiple remains."""
@@ -462,7 +506,7 @@ def _increments_along(
     periods: dict[Atom, Period] = {}
     length = lcm(*(_period(atom, periods).length for atom in atoms)) + 1
     length = min(length, size) if isinstance(size, int) else length
-    if length > PROOF_PERIOD or any(_numbers(one)[2] > 2**40 for one in _floors(periods)):
+    if length > PROOF_PERIOD or _has_large_divisor(periods):
         raise NotSeparableError(
             f"increments along dimension {dim} repeat after {length - 1} elements",
             f"at most {PROOF_PERIOD} of them are looked at",
@@ -481,10 +525,6 @@ def _increments_along(
 
 def _is_separable(atom: Atom) -> bool:
     return isinstance(atom, int) or (isinstance(atom, Floor) and atom.is_separable)
-
-
-def _floors(atoms: Iterable[Atom]) -> Iterator[Floor]:
-    return (atom for atom in atoms if isinstance(atom, Floor))
 
 
 def _numbers(floor: Floor) -> tuple[list[tuple[Atom, int]], int, int]:

@@ -16,7 +16,14 @@ from morello_layouts.core.expr.conversions import size_to_sympy, symbol
 from morello_layouts.core.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.core.expr.substitution import substitute
 from morello_layouts.core.lazy import numpy as np
-from morello_layouts.core.limits import CERTIFICATE_AXES, PROOF_FIRST, PROOF_SAMPLES, VERIFY_POINTS
+from morello_layouts.core.limits import (
+    CERTIFICATE_AXES,
+    ISL_OPERATIONS,
+    ISL_OPINION,
+    PROOF_FIRST,
+    PROOF_SAMPLES,
+    VERIFY_POINTS,
+)
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.recipe import (
     Recipe,
@@ -160,8 +167,23 @@ def _agreement(m: IndexMap, *, context: isl.Context) -> Proof:
             return next(_backward_faults(*relations_of(plain, context)), proved)
         if answer.holds is not None or has_xors(m):
             return answer
-    proved = replace(proved, decider=_joined([*deciders, "ISL"]))
-    return next(_inverse_faults(m, context), proved)
+    by_isl = replace(proved, decider=_joined([*deciders, "ISL"]))
+    allowed, why = ISL_OPERATIONS if context is None else context.get_max_operations(), ""
+    try:
+        if context is not None:
+            context.set_max_operations(min(allowed, ISL_OPINION))
+        return next(_inverse_faults(m, context), by_isl)
+    except NotAffineError as error:
+        why = f"does not say, {error.what}"
+    except isl.Error:
+        why = "gave up at its budget"
+    finally:
+        if context is not None:
+            context.set_max_operations(allowed)
+    answer = _inverse_by_bits(m, proved, context)
+    if answer.holds is None:
+        return next(_inverse_faults(m, context), by_isl)
+    return replace(answer, decider=f"{_joined([*deciders, answer.decider])}; ISL {why}")
 
 
 def _joined(deciders: Iterable[str]) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
-from math import gcd as integer_gcd, prod
+from math import comb, gcd as integer_gcd, prod
 from typing import Any, Final, TypeAlias, overload
 
 from morello_layouts.core.limits import SIZE_BOUNDS, SIZE_TERMS
@@ -303,10 +303,40 @@ def _has_nonnegative_coefficients(value: SizeExpr) -> bool:
     """Return whether no coefficient is negative, in the names n or in n - 1."""
     if all(c >= 0 for _, c in value.terms):
         return True
-    if all(c <= 0 for _, c in value.terms):
+    if sum(c for _, c in value.terms) < 0:  # the value if each name is 1
         return False
-    shifted = value.fold(lambda name: SizeExpr(((((), 1)), (((name, 1),), 1))))
-    return all(c >= 0 for _, c in _terms(shifted))
+    if _is_dominated(value):
+        return True
+    if sum(prod(power + 1 for _, power in m) for m, _ in value.terms) > SIZE_TERMS:
+        return False
+    shifted: dict[Monomial, int] = {}
+    for monomial, c in value.terms:
+        parts: list[tuple[Monomial, int]] = [((), c)]
+        for name, power in monomial:  # name^power is (1 + t)^power
+            parts = [((*m, (name, k)) if k else m, factor * comb(power, k))
+                     for m, factor in parts for k in range(power + 1)]  # fmt: skip
+        for m, factor in parts:
+            shifted[m] = shifted.get(m, 0) + factor
+    return all(c >= 0 for c in shifted.values())
+
+
+def _is_dominated(value: SizeExpr) -> bool:
+    """Return whether each negative term has a positive one that it divides: names are at least 1.
+
+    This is quick for products of many names, which are 2^names terms in the names n - 1.
+    """
+    left = {m: c for m, c in value.terms if c > 0}
+    left = {m: c for m, c in value.terms if c > 0}
+    for smaller, c in value.terms:
+        missing = -c
+        for larger in left if missing > 0 else ():
+            if left[larger] and _divide_monomial(larger, smaller) is not None:
+                taken = min(left[larger], missing)
+                left[larger] -= taken
+                missing -= taken
+        if missing > 0:
+            return False
+    return True
 
 
 def _lower_bounds(value: SizeExpr) -> Iterator[Int]:
