@@ -88,6 +88,7 @@ PROOF_DIVISORS: Final = 6
 PROOF_KINDS: Final = 128  #: Kinds of sizes that a comparison distinguishes.
 #: Increments of an offset along one dimension that are looked at: real tilings have up to 1024.
 PROOF_PERIOD: Final = 1 << 16
+PROOF_WIDE: Final = 1 << 10  #: The same for numbers past 64 bits, in Python's integers.
 #: Bits of an exclusive or that are compared one by one: offsets have fewer.
 PROOF_XOR_BITS: Final = 64
 #: Elements of a map without a recipe that are enumerated: tens of megabytes.

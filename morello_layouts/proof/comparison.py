@@ -164,7 +164,9 @@ class Comparison:
         return None if found.is_empty() else found
 
 
-def compare(maps: Sequence[AnyMap], one: Any, other: Any, context: isl.Context) -> Comparison:
+def compare(
+    maps: Sequence[AnyMap], one: Any, other: Any, context: isl.Context, by_isl: bool = True
+) -> Comparison:
     """Compare two offsets of maps over one array.
 
     Args:
@@ -172,6 +174,7 @@ def compare(maps: Sequence[AnyMap], one: Any, other: Any, context: isl.Context) 
         one: a recipe, a form, or an expression of SymPy; or a tuple of such.
         other: what it is compared with, of the same length.
         context: ISL's, for what digits and evaluation leave open.
+        by_isl: whether ISL is asked about that.
 
     Raises:
         NotAffineError: ISL cannot read one of them.
@@ -198,7 +201,7 @@ def compare(maps: Sequence[AnyMap], one: Any, other: Any, context: isl.Context) 
         seen = _evaluated(m, pairs)
         if seen is not None and (has_bits or not seen.equal):
             return seen
-    if has_bits:
+    if has_bits or not by_isl:
         return Comparison(None, why=why)
     return _by_isl(maps, pairs, changes if len(pairs) == 1 else None, context)
 
@@ -235,10 +238,12 @@ def at_offsets(m: IndexMap, formulas: Iterable[Any]) -> list[AtOffset]:
     return [AtOffset(formula, offset) for formula in formulas]
 
 
-def is_undone(m: IndexMap, inverse: Iterable[Any], context: isl.Context) -> bool:
+def is_undone(
+    m: IndexMap, inverse: Iterable[Any], context: isl.Context, by_isl: bool = True
+) -> bool:
     """Return whether an inverse, at the offset of each element, is seen to be its coordinates."""
     pairs = zip(at_offsets(m, inverse), coordinate_variables(m.recipe.shape), strict=True)
-    return all(compare([m], found, x, context).equal for found, x in pairs)
+    return all(compare([m], found, x, context, by_isl).equal for found, x in pairs)
 
 
 def _increments(m: AnyMap, one: Any, other: Any) -> Sequence[Increment]:

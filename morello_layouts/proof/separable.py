@@ -21,7 +21,7 @@ from weakref import WeakValueDictionary
 from morello_layouts.core.expr.sizes import Int, is_nonnegative, sign
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.lazy import has_numpy, numpy as np
-from morello_layouts.core.limits import PROOF_PERIOD, PROOF_XOR_BITS
+from morello_layouts.core.limits import PROOF_PERIOD, PROOF_WIDE, PROOF_XOR_BITS
 from morello_layouts.core.recipe import known
 from morello_layouts.core.recipe.digits import Period
 from morello_layouts.errors import UnsupportedError
@@ -359,12 +359,13 @@ def _largest_remainder(terms: tuple[tuple[Atom, Int], ...], size: Int, divisor: 
     periods: dict[Atom, Period] = {}
     whole = Period.of_sum([(c, _period(atom, periods)) for atom, c in terms]).floor(divisor)
     wide = sum(map(abs, factors)) * size > 2**60 or divisor > 2**60
+    wide |= _has_large_divisor(periods)
     length = min(whole.length, size)
-    if wide or length > PROOF_PERIOD or _has_large_divisor(periods):
+    if length > (PROOF_WIDE if wide else PROOF_PERIOD):
         return None
-    x, found = np.arange(length, dtype=np.int64), dict[Atom, Any]()
+    x, found = np.arange(length, dtype=object if wide else np.int64), dict[Atom, Any]()
     parts = (c * _values(atom, x, found) for c, (atom, _) in zip(factors, terms, strict=True))
-    return int((sum(parts, np.zeros(len(x), np.int64)) % divisor).max())
+    return int((sum(parts, x * 0) % divisor).max())
 
 
 def _has_large_divisor(atoms: Iterable[Atom]) -> bool:
@@ -506,15 +507,22 @@ def _increments_along(
     periods: dict[Atom, Period] = {}
     length = lcm(*(_period(atom, periods).length for atom in atoms)) + 1
     length = min(length, size) if isinstance(size, int) else length
-    if length > PROOF_PERIOD or _has_large_divisor(periods):
+    wide = _has_large_divisor(periods)
+    if length > (PROOF_WIDE if wide else PROOF_PERIOD):
         raise NotSeparableError(
             f"increments along dimension {dim} repeat after {length - 1} elements",
             f"at most {PROOF_PERIOD} of them are looked at",
             "ask ISL",
         )
-    x, known_values = np.arange(length, dtype=np.int64), dict[Atom, Any]()
-    table = np.stack([np.diff(_values(atom, x, known_values)) for atom in atoms])
+    x, found = np.arange(length, dtype=object if wide else np.int64), dict[Atom, Any]()
+    table = np.stack([np.diff(_values(atom, x, found)) for atom in atoms])
     if not table.size:
+        return
+    if wide:  # integers past 64 bits: NumPy sorts no such columns
+        seen = {column: k for k, column in reversed([*enumerate(zip(*table, strict=True))])}
+        for column, k in sorted(seen.items(), key=lambda pair: pair[1]):
+            pairs = zip(terms, column, strict=True)
+            yield Increment(dim, k + 1, sum((c * n for (_, c), n in pairs), 0))
         return
     kinds, first = np.unique(table, axis=1, return_index=True)
     for k in np.argsort(first):
@@ -553,7 +561,7 @@ def _values(atom: Atom, x: NDArray[np.int64], found: dict[Atom, Any]) -> NDArray
     if atom not in found:
         assert isinstance(atom, Floor)
         terms, const, divisor = _numbers(atom)
-        total = np.full(len(x), const, np.int64)
+        total = x * 0 + const
         for inner, c in terms:
             total += c * _values(inner, x, found)
         found[atom] = total // divisor

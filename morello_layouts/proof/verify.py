@@ -222,7 +222,8 @@ def _inverse_by_bits(m: IndexMap, proved: Proof, context: isl.Context) -> Proof:
     recipe's own inverse does; whether that one is right is asked elsewhere.
     """
     with suppress(UnsupportedError):  # what cannot be read is evaluated
-        if is_undone(m, inverse_of(m), context) and _has_same_padding(m):
+        by_isl = is_swizzled(m)  # else it was asked before, and for all of the inverse
+        if is_undone(m, inverse_of(m), context, by_isl) and _has_same_padding(m):
             return replace(proved, decider=BITS)
     if names_of(m) or max(known((prod(m.recipe.shape), m.recipe.size))) > PROOF_FIRST:
         reason = "the inverse was not seen to undo the recipe bit by bit"
