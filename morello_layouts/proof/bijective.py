@@ -289,7 +289,7 @@ class ByDigits(Way):
             "" if onto.holds else f", and {onto.reason}"
         )
         condition = NO_SIZES if self.m.recipe.names else None
-        return replace(onto, holds=False, reason=reason, decider=DIGITS,
+        return replace(onto, claim=BIJECTIVE, holds=False, reason=reason, decider=DIGITS,
                        counterexample=None, condition=condition)  # fmt: skip
 
     @property

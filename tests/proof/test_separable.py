@@ -150,6 +150,6 @@ def test_bounds_of_one_atom_are_exact(function: Separable, most: int | None) -> 
 
 def test_the_largest_value_of_a_quotient() -> None:
     rows = SizeExpr.named("M")
-    assert _most(Floor(((0, 2),), 1, 3, frozenset({0})), SHAPE) == 11 // 3
+    assert _most(Floor.of(((0, 2),), 1, 3), SHAPE) == 11 // 3
     for divisor, shape in ((rows, SHAPE), (3, (rows,))):
-        assert _most(Floor(((0, 2),), 1, divisor, frozenset({0})), shape) is None
+        assert _most(Floor.of(((0, 2),), 1, divisor), shape) is None

@@ -45,13 +45,13 @@ def test_conditions(condition: Condition, expr: Any, always: bool, never: bool, 
 
 
 def test_json() -> None:
-    found = plain(ml.is_surjective(TILED, assuming="M % 8 == 0"))
+    found = plain(ml.is_surjective(TILED, assuming="M % 8 == 0", confirm=True))
     assert found == {
         "claim": "surjective",
         "holds": False,
         "verdict": "surjective iff 128 | N",
         "reason": "M = 8, N = 1 leaves 1016 of 1024 slots empty",
-        "decider": "ISL",
+        "decider": "digits, confirmed by ISL",
         "counterexample": {
             "sizes": {"M": 8, "N": 1},
             "at": 1,
