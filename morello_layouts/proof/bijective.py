@@ -7,22 +7,18 @@ each slot holds an element. That is all that differs between kinds: bijective is
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import product
-from math import lcm, prod
-from typing import Any, Final, TypeAlias, cast
+from math import prod
+from typing import Any, Final, cast
 
 from morello_layouts.core.expr import AffineExpr, canonicalize, coordinate_variables
 from morello_layouts.core.expr.assumptions import Assumption
-from morello_layouts.core.expr.conversions import size_to_sympy
 from morello_layouts.core.expr.sizes import (
     Int,
-    Quotient,
-    SizeExpr,
-    ceil_quotient,
     is_nonnegative,
 )
 from morello_layouts.core.fields import frozen
@@ -30,16 +26,8 @@ from morello_layouts.core.lazy import NotInstalledError
 from morello_layouts.core.limits import ISL_OPINION, PROOF_COUNTED, PROOF_ELEMENTS
 from morello_layouts.core.maps import AffineMap, IndexMap
 from morello_layouts.core.recipe import (
-    Merge,
     Pad,
     Recipe,
-    Replicate,
-    Split,
-    Step,
-    Transpose,
-    Window,
-    Xor,
-    elements_at,
     has_inverse,
     known,
     linear_index,
@@ -59,18 +47,18 @@ from morello_layouts.proof.comparison import (
     DIGITS,
     DIGITS_AND_ISL,
     as_layout,
-    first_positions,
     has_symbolic_tiles,
     is_placed_by_steps,
     judge_formulas_too,
 )
-from morello_layouts.proof.conditions import SizeSet, subject_of
+from morello_layouts.proof.conditions import SizeSet, divides, divisors, tile_of
 from morello_layouts.proof.elements import (
     INJECTIVE,
     SURJECTIVE,
     collision,
     enumerated_is_injective,
     enumerated_is_surjective,
+    first_padding,
     formula_is_injective,
     full_buffer,
     is_inside,
@@ -139,7 +127,9 @@ def _decided(claim: str, m: AnyMap, budget: int | None, confirm: bool) -> Proof:
     if not confirm or answer.decider != DIGITS:
         return answer
     plain = without_xors(with_replicas_as_dims(m.recipe))  # what ISL reads
-    judged = m if plain == m.recipe else replace(m, recipe=plain, origin=None)
+    judged: AnyMap = m
+    if plain != m.recipe and isinstance(m, IndexMap):
+        judged = replace(m, recipe=plain, origin=None)
     # No layout with replicas is bijective: ISL is asked whether their places differ.
     own, expected = (claim, answer) if m.replicas == 1 else (INJECTIVE, is_injective(judged))
     return _confirmed(answer, expected, _ASK[own](judged, JUDGES, budget=budget or ISL_OPINION))
@@ -303,7 +293,7 @@ class ByDigits(Way):
         steps = zip(recipe.steps, recipe.shapes, strict=False)
         pads = [pair for step, before in steps if isinstance(step, Pad)
                 for pair in zip(before, step.sizes, strict=True) if pair[0] != pair[1]]  # fmt: skip
-        facts = [(_tile_of(*pair), pair[0]) for pair in pads]
+        facts = [(tile_of(*pair), pair[0]) for pair in pads]
         is_cut = any(isinstance(step, Pad) and step.cut for step in recipe.steps)
         is_open = recipe.requires or is_cut
         condition = None if is_open else self._condition(facts, padding)
@@ -323,7 +313,7 @@ class ByDigits(Way):
             return Proof(SURJECTIVE, None, reason, unused=padding)
         unknown = Proof(SURJECTIVE, None, "no small sizes have padding", unused=padding)
         found = SymbolicQuestion(SURJECTIVE, (m,), is_surjective, _effect).sample(unknown)
-        condition = _divides(facts, m)
+        condition = divides(facts, m)
         if found.holds is None or condition is None:
             return found
         at = found.counterexample
@@ -334,8 +324,8 @@ class ByDigits(Way):
         is_always_padded = any(t is None and isinstance(n, int) for t, n in facts)
         if is_always_padded or is_nonnegative(padding - 1):
             return NO_SIZES
-        divisors = None if _has_ends(self.m.recipe) else _divisors(facts, self.m)
-        return divisors and _divides([(t, n) for n, t in divisors.items()], self.m)
+        found = None if _has_ends(self.m.recipe) else divisors(facts, self.m.assumptions)
+        return None if not found else divides([(t, n) for n, t in found.items()], self.m)
 
 
 class ByScattered(Way):
@@ -562,113 +552,6 @@ def _effect(maps: Sequence[Any], proof: Proof) -> str:
     return f"leaves {proof.unused} of {maps[0].size} slots empty"
 
 
-def first_padding(recipe: Recipe) -> int | None:
-    """Return the first slot of a layout that holds no element, if one is found.
-
-    >>> from morello_layouts.core.recipe import Xor
-    >>> first_padding(Recipe((3, 4), (Pad((4, 4)), Xor(1, 0))))
-    12
-    """
-    sizes = [known(shape) for shape in recipe.shapes]
-    start, tail, size = known((recipe.offset, recipe.tail_padding, recipe.size))
-    if start:
-        return 0
-    found = [size - tail] if tail > 0 else []
-    is_simple = tail >= 0
-    for k, (step, before) in enumerate(zip(recipe.steps, sizes, strict=False)):
-        if isinstance(step, Window) or (isinstance(step, Pad) and step.cut):
-            is_simple = False
-        if not isinstance(step, Pad) or not is_simple:
-            continue
-        for axis, (n, end) in enumerate(zip(before, sizes[k + 1], strict=True)):
-            digits = _digits_along(axis, recipe.steps[k + 1 :], sizes[k + 1 :]) if n < end else ()
-            if digits is None:
-                is_simple = False
-                break
-            # Other digits are 0. One of these places is the least in each digit, so in any order.
-            places = {-(-n // unit) * unit for unit, _, _ in digits}
-            found += [sum(x // unit % (radix or end) * stride for unit, radix, stride in digits)
-                      for x in places if x < end]  # fmt: skip
-    if is_simple:
-        return min(found, default=None)
-    for slots in first_positions(size):
-        _, there = elements_at(recipe, slots)
-        if not there.all():
-            return int(slots[there.argmin()])
-    return None
-
-
-_Digit: TypeAlias = tuple[int, int | None, int]
-"""Of a place x its digit ``x // unit % radix``, and the stride; None if no other digit follows."""
-
-
-def _digits_along(
-    axis: int, steps: Sequence[Step], shapes: Sequence[tuple[int, ...]]
-) -> list[_Digit] | None:
-    """Return the digits of a place along an axis; None if those of other axes mix with them."""
-    held: list[list[_Digit]] = [[] for _ in shapes[0]]
-    held[axis] = [(1, None, 1)]
-    for step, before in zip(steps, shapes, strict=False):
-        match step:
-            case Pad(cut=False):
-                pass
-            case Split():
-                parts: list[list[_Digit]] = []
-                for digits, t in zip(held, step.numbers, strict=True):
-                    both = [digits] if t is None else _split(digits, t)
-                    if both is None:
-                        return None
-                    parts += both
-                held = parts
-            case Transpose(order):
-                held = [held[k] for k in order]
-            case Merge():
-                joined = [_merged(*group) for group in
-                          zip(step.groups(held), step.groups(before), strict=True)]  # fmt: skip
-                if None in joined:
-                    return None
-                held = [digits for digits in joined if digits is not None]
-            case Replicate(sizes):
-                held += [[] for _ in sizes]
-            case Xor(target) if not held[target]:
-                pass
-            case _:
-                return None
-    strides = [prod(shapes[-1][k + 1 :]) for k in range(len(held))]
-    return [(unit, radix, own * stride) for digits, stride in zip(held, strides, strict=True)
-            for unit, radix, own in digits]  # fmt: skip
-
-
-def _split(digits: Sequence[_Digit], tile: int) -> list[list[_Digit]] | None:
-    outer: list[_Digit] = []
-    inner: list[_Digit] = []
-    for unit, radix, stride in digits:
-        count, rest = divmod(tile, stride)
-        if stride % tile == 0:
-            outer.append((unit, radix, stride // tile))
-        elif rest or (radix is not None and count % radix and radix % count):
-            return None
-        elif radix is not None and count % radix == 0:
-            inner.append((unit, radix, stride))
-        else:
-            inner.append((unit, count, stride))
-            outer.append((unit * count, radix and radix // count, 1))
-    return [outer, inner]
-
-
-def _merged(axes: Sequence[Sequence[_Digit]], sizes: Sequence[int]) -> list[_Digit] | None:
-    found: list[_Digit] = []
-    for k, digits in enumerate(axes):
-        for unit, radix, stride in digits:
-            if radix is None and prod(sizes[:k]) != 1:
-                if sizes[k] % stride:
-                    return None
-                found.append((unit, sizes[k] // stride, stride * prod(sizes[k + 1 :])))
-            else:
-                found.append((unit, radix, stride * prod(sizes[k + 1 :])))
-    return found
-
-
 def _after_last(recipe: Recipe) -> Int:
     """Return the slots after the last element, for a buffer that ends within the axes.
 
@@ -699,53 +582,6 @@ def _require_buffer(m: AnyMap) -> None:
         )
 
 
-def _tile_of(size: Int, padded: Int) -> Int | None:
-    """Return the tile t of which ``t·⌈size/t⌉`` is the padded size."""
-    if isinstance(padded, int):
-        return None
-    for atom in padded.atoms():
-        if isinstance(atom, Quotient) and not atom.exact:
-            tile, rest = divmod(padded, SizeExpr.named(atom))
-            is_tile = rest == 0 and is_nonnegative(tile - 1)
-            if is_tile and ceil_quotient(size, tile) == SizeExpr.named(atom):
-                return tile
-    return None
-
-
-def _divisors(facts: Iterable[tuple[Int | None, Int]], m: IndexMap) -> dict[Int, int] | None:
-    """Return the number that divides each name if each tile divides its size; None if unknown.
-
-    A size may be the quotient of a name by a tile that divides it.
-    """
-    found: dict[Any, int] = {}
-    if any(one.hi is not None for one in m.assumptions):
-        return None
-    for tile, number in facts:
-        if not isinstance(tile, int) or isinstance(number, int):
-            return None
-        atom, divisor = number.as_atom(), 1
-        is_known = True
-        if isinstance(atom, Quotient) and isinstance(atom.divisor, int):
-            divisor, is_known = atom.divisor, atom.exact
-            atom = None if isinstance(atom.numerator, int) else atom.numerator.as_atom()
-        if not isinstance(atom, str):
-            return None
-        name = SizeExpr.named(atom)
-        if not is_known and found.get(name, 1) % divisor:
-            return None
-        found[name] = lcm(found.get(name, 1), tile * divisor)
-    return found
-
-
-def _divides(pairs: Sequence[tuple[Int | None, Int]], m: IndexMap) -> Condition | None:
-    """Return the condition that each tile divides its size."""
-    known = [(t, n) for t, n in pairs if t is not None]
-    if len(known) < len(pairs):
-        return None
-    text = " and ".join(sorted((f"{t} | {n}" for t, n in known), key=subject_of))
-    return Condition(text, partial(_multiples, known, m))
-
-
 def _least(m: IndexMap) -> dict[str, int]:
     """Return the smallest sizes."""
     assumed = {one.name: one for one in m.assumptions}
@@ -755,11 +591,3 @@ def _least(m: IndexMap) -> dict[str, int]:
 def _has_ends(recipe: Recipe) -> bool:
     """Return whether there are slots before the axes or behind them."""
     return bool(recipe.tail_padding != 0 or recipe.offset != 0)
-
-
-def _multiples(pairs: Iterable[tuple[Int, Int]], m: IndexMap) -> Any:
-    """Return that each second size is a multiple of the first, as a SymPy Boolean."""
-    from sympy import And, Eq, Mod
-
-    both = ((size_to_sympy(n, m.size_symbols), size_to_sympy(t, m.size_symbols)) for t, n in pairs)
-    return And(*(Eq(Mod(n, t), 0) for n, t in both))

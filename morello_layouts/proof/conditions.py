@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial, reduce
 from itertools import product
-from math import gcd
+from math import gcd, lcm
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from morello_layouts.core.expr import AffineExpr
@@ -17,6 +17,7 @@ from morello_layouts.core.expr.sizes import (
     Int,
     Quotient,
     SizeExpr,
+    ceil_quotient,
     common_divisor,
     evaluated,
     is_nonnegative,
@@ -278,7 +279,7 @@ class SizeSet:
         parts = self._solved(self.parts)
         if not parts:
             return NO_SIZES
-        texts = [" and ".join(sorted(map(str, part), key=subject_of)) for part in parts]
+        texts = [" and ".join(sorted(map(str, part), key=_subject)) for part in parts]
         return Condition(", or ".join(texts), partial(_relation, parts, maps))
 
     def _solved(self, parts: list[list[Fact]]) -> list[list[Fact]]:
@@ -394,7 +395,7 @@ def _relation(parts: Iterable[Iterable[Fact]], maps: Iterable[Named]) -> Any:
     return Or(*(And(*(fact.sympy(named) for fact in part)) for part in parts))
 
 
-def subject_of(fact: str) -> tuple[str, str]:
+def _subject(fact: str) -> tuple[str, str]:
     """Return the sort key of a fact: its text from the size on, then all of it."""
     return fact.rpartition(" | ")[2], fact
 
@@ -452,3 +453,60 @@ def small_values(one: Assumption, count: int) -> list[int]:
     """
     values = (one.lo + k * one.divisor for k in range(count))
     return [n for n in values if one.holds_for(n)]
+
+
+def tile_of(size: Int, padded: Int) -> Int | None:
+    """Return the tile t of which ``t·⌈size/t⌉`` is the padded size."""
+    if isinstance(padded, int):
+        return None
+    for atom in padded.atoms():
+        if isinstance(atom, Quotient) and not atom.exact:
+            tile, rest = divmod(padded, SizeExpr.named(atom))
+            is_tile = rest == 0 and is_nonnegative(tile - 1)
+            if is_tile and ceil_quotient(size, tile) == SizeExpr.named(atom):
+                return tile
+    return None
+
+
+def divisors(
+    facts: Iterable[tuple[Int | None, Int]], assumed: Iterable[Assumption]
+) -> dict[Int, int] | None:
+    """Return the number that divides each name if each tile divides its size; None if unknown.
+
+    A size may be the quotient of a name by a tile that divides it.
+    """
+    found: dict[Any, int] = {}
+    if any(one.hi is not None for one in assumed):
+        return None
+    for tile, number in facts:
+        if not isinstance(tile, int) or isinstance(number, int):
+            return None
+        atom, divisor = number.as_atom(), 1
+        is_known = True
+        if isinstance(atom, Quotient) and isinstance(atom.divisor, int):
+            divisor, is_known = atom.divisor, atom.exact
+            atom = None if isinstance(atom.numerator, int) else atom.numerator.as_atom()
+        if not isinstance(atom, str):
+            return None
+        name = SizeExpr.named(atom)
+        if not is_known and found.get(name, 1) % divisor:
+            return None
+        found[name] = lcm(found.get(name, 1), tile * divisor)
+    return found
+
+
+def divides(pairs: Sequence[tuple[Int | None, Int]], m: Named) -> Condition | None:
+    """Return the condition that each tile divides its size."""
+    known = [(t, n) for t, n in pairs if t is not None]
+    if len(known) < len(pairs):
+        return None
+    text = " and ".join(sorted((f"{t} | {n}" for t, n in known), key=_subject))
+    return Condition(text, partial(_multiples, known, m))
+
+
+def _multiples(pairs: Iterable[tuple[Int, Int]], m: Named) -> Any:
+    """Return that each second size is a multiple of the first, as a SymPy Boolean."""
+    from sympy import And, Eq, Mod
+
+    both = ((size_to_sympy(n, m.size_symbols), size_to_sympy(t, m.size_symbols)) for t, n in pairs)
+    return And(*(Eq(Mod(n, t), 0) for n, t in both))

@@ -57,22 +57,22 @@ print(json.dumps(found))
 """
 
 PROOFS = {
-    "injective": "injective: no two coordinates share an offset. Decided by counting.",
+    "injective": "injective: no two coordinates share an offset. Decided by digits.",
     "surjective": "not surjective: 2096 of 4096 slots are padding (first: 1168). "
-    "Decided by counting.",
+    "Decided by digits.",
     "bijective": "not bijective: injective, but 2096 of 4096 slots are padding (first: 1168). "
-    "Decided by counting.",
-    "full": "bijective: injective, and all 32 slots hold an element. Decided by counting.",
+    "Decided by digits.",
+    "full": "bijective: injective, and all 32 slots hold an element. Decided by digits.",
     "shared": "not injective: (0, 3) and (1, 0) share an offset. Decided by counting.",
     "different": "not equivalent: (0, 1) has offsets 2 and 1. Decided by counting.",
     "verified": "verified: simplified formula, reference and inverse agree everywhere. "
     "Decided by a certificate.",
-    "symbolic": "not always bijective: injective for all sizes, but not without padding. "
-    "Counterexample: M = N = 1 leaves 1023 slots of padding. Decided by a certificate.",
-    "divided": "bijective: injective, and all slots hold an element. Decided by a certificate.\n"
-    "Assumed: 8 divides M; 128 divides N.",
-    "large": "not bijective: injective, but 1440000 of 1501440000 slots are padding. "
-    "Decided by a certificate.",
+    "symbolic": "bijective iff 8 | M and 128 | N. Counterexample: M = N = 1 leaves 1023 of 1024 "
+    "slots empty. Decided by digits.\nPadding: -M*N + 1024*ceil(M/8)*ceil(N/128) slots.",
+    "divided": "bijective for all sizes: injective, and every slot holds an element. "
+    "Decided by digits.\nAssumed: 8 divides M; 128 divides N.",
+    "large": "not bijective: injective, but 1440000 of 1501440000 slots are padding "
+    "(first: 399440). Decided by digits.",
     "two": "equivalent for all sizes: every coordinate has the same offset.\n"
     "Assumed: 8 divides M; 128 divides N.",
     "open": "undecided whether equivalent: ISL is not installed: ISL, the integer set library, "
