@@ -174,7 +174,7 @@ def test_a_swizzle_is_drawn_beside_itself_without_it() -> None:
         [[panel.colour(cell) for _, _, cell in grid.shown()] for grid in panel.view.grids]
         for panel in (plain, swizzled)
     ]
-    before, after = (np.reshape(one, (8, 8, 8)) for one in colours)
+    before, after = np.reshape(np.array(colours, dtype=int), (2, 8, 8, 8))
     assert (before == before[:1]).all()  # a column has one colour
     rows, columns = np.indices((8, 8))
     assert (after == before[0][rows ^ columns]).all()
