@@ -3,8 +3,8 @@
 ``python tests/benchmarks/relayout_families.py`` prints the processor time of each kernel as a
 multiple of memcpy's of the target's bytes, at 0 and at 16 bytes past a cache line: the least of
 the rounds, which are interleaved. ``--beside FOLDER`` measures in the same rounds the kernels of
-the package in another folder; ``--table`` the cases of relayout_table.py instead. Each result is
-compared with NumPy's.
+the package in another folder; ``--table`` the cases of relayout_table.py instead; ``--write``
+puts the means into docs/relayout_kernels.md. Each result is compared with NumPy's.
 """
 
 from __future__ import annotations
@@ -21,10 +21,13 @@ from time import thread_time
 
 import numpy as np
 from relayout_cases import CASES, Case, built, memcpy, room
+from relayout_table import PAGE, machine
 
 import morello_layouts as ml
 from morello_layouts.outputs.kernels.emit_c import c_file
 from morello_layouts.outputs.kernels.plan import Kernel
+
+BEGIN, END = "<!-- families: begin -->", "<!-- families: end -->"
 
 # A case: its family, name, the bytes of an element, and both layouts.
 Pair = tuple[ml.IndexMap, ml.IndexMap]
@@ -198,6 +201,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--match", default="", help="a part of the cases' families or names")
     parser.add_argument("--table", action="store_true")
+    parser.add_argument("--write", action="store_true", help="put the table into the page")
     parser.add_argument("--beside", help="a folder with another package")
     parser.add_argument("--texts", help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -220,9 +224,17 @@ def main() -> None:
         same = " same" if len(own) == 2 and own[0] == own[1] else ""
         sys.stdout.write(f"| {row[0]}: {row[1]} | {cells} |{same}\n")
         sys.stdout.flush()
+    lines = list[str]()
     for family, ratios in every.items():
-        means = " | ".join(f"{geometric_mean(column):.2f}" for column in zip(*ratios, strict=True))
-        sys.stdout.write(f"| {family}: {len(ratios)} | {means} |\n")
+        columns = list(zip(*ratios, strict=True))
+        cells = [f"{f(column):.2f}" for f in (geometric_mean, max) for column in columns]
+        lines.append(f"| {family}: {len(ratios)} | {' | '.join(cells)} |")
+    sys.stdout.write("\n".join([*lines, ""]))
+    if given.write and not given.beside:
+        head = "| cases | +0 | +16 | worst, +0 | worst, +16 |\n|---|---:|---:|---:|---:|"
+        before, rest = PAGE.read_text("utf-8").split(BEGIN)
+        text = "\n".join([BEGIN, machine(), "", head, *lines, END])
+        PAGE.write_text(f"{before}{text}{rest.split(END)[1]}", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ The counts of a domain may depend on symbolic sizes. No loop over a domain tests
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 from math import prod
 from typing import Any, Final, Literal, TypeAlias
 
@@ -182,7 +182,8 @@ class CopyAxis:
     source: Int
     target: Int
     clamp: Clamp | None = None  #: the positions of steps of several items that may overlap.
-    xor: Swizzle | None = None  #: the loops that it stands for, whose offsets are no sum of theirs.
+    #: the loops that it stands for, whose offsets are not sums of theirs.
+    xor: Swizzle | None = field(default=None, repr=False)
 
 
 @frozen

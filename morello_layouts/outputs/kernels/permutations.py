@@ -47,7 +47,7 @@ def permute(domain: Domain, axes: Sequence[CopyAxis], element: int) -> Nest | li
     >>> reversed_rows = [CopyAxis(64, -1, 1), CopyAxis(9, 64, 64)]
     >>> nest = permute(Domain(63, 0, tuple(reversed_rows)), reversed_rows, 1)
     >>> nest.loops, nest.micro.loads, nest.micro.stores, nest.micro.picks[:3]
-    ((CopyAxis(count=9, source=64, target=64, clamp=None, xor=None),), (-63,), (0,), (63, 62, 61))
+    ((CopyAxis(count=9, source=64, target=64, clamp=None),), (-63,), (0,), (63, 62, 61))
     """
     if element > 8 or any(axis.clamp for axis in axes):
         return None

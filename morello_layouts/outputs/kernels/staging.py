@@ -99,7 +99,7 @@ def swizzled_blocks(
     >>> (domain,) = swizzled_domains(*(index_map(text, (512, 64)).recipe for text in texts))
     >>> (part,) = swizzled_blocks(domain, 2, streams=False)
     >>> part.size, [axis.count for axis in part.loops]
-    (8192, [8])
+    (16384, [4])
     """
     swizzle = next((axis.xor for axis in domain.axes if axis.xor is not None), None)
     if swizzle is None:
