@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import morello_layouts as ml
@@ -53,3 +54,18 @@ def test_a_size_may_have_any_name_in_c() -> None:
     text = r.kernel("c")
     assert "for (uint64_t d0 = 0; d0 < size_t_; ++d0) {" in text
     assert "size_t size_int_, size_t size_t_)" in text
+
+
+@pytest.mark.parametrize("other", ["u16[M,64]{1,0}", "u16[M,64]{0,1:T(4,2)}"])
+def test_rows_of_a_swizzle_may_be_of_any_number(other: str) -> None:
+    need("gcc")
+    swizzled = "Sw<3,3,3> o 0 o (M,64):(64,1)"
+    for pair in ((other, swizzled), (swizzled, other)):
+        r = ml.relayout(*pair)
+        f = r.compile("uint16", fill=0)
+        for rows in (1, 7, 8, 31, 64, 200):
+            source, target = r.source.at(M=rows), r.target.at(M=rows)
+            x, at = np.arange(source.size).astype(np.uint16), np.indices((rows, 64))
+            expected = np.zeros(target.size, np.uint16)
+            expected[target(*at)] = x[source(*at)]
+            assert (f(x, M=rows) == expected).all(), (pair, rows)
