@@ -124,7 +124,7 @@ def is_bijective(m: AnyMap, *, budget: int | None = None, confirm: bool = False)
 def _decided(claim: str, m: AnyMap, budget: int | None, confirm: bool) -> Proof:
     """Return the answer of the first way that applies; with ISL's opinion too of one by digits."""
     answer = _ASK[claim](m, WAYS, budget=budget)
-    if not confirm or answer.decider != DIGITS:
+    if not confirm or answer.decider != DIGITS or m.recipe is None:
         return answer
     plain = without_xors(with_replicas_as_dims(m.recipe))  # what ISL reads
     judged: AnyMap = m

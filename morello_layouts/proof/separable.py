@@ -54,6 +54,7 @@ class Floor:
     dims: frozenset[int]
     number: int  #: counts the floors of a thread, which orders them.
     is_separable: bool  #: whether it is a function of one coordinate, of numbers alone.
+    _most: tuple[Sequence[Int], int | None] | None  # of the last array that was asked about
 
     @staticmethod
     def of(terms: tuple[tuple[Atom, Int], ...], const: Int, divisor: Int) -> Floor:
@@ -87,8 +88,9 @@ class Floor:
             if most is None or not is_nonnegative(c):
                 return None
             total += c * most
-        both = isinstance(total, int) and isinstance(self.divisor, int)
-        return total // self.divisor if both else None
+        if isinstance(total, int) and isinstance(self.divisor, int):
+            return total // self.divisor
+        return None
 
 
 class _Floors(local):
@@ -338,7 +340,7 @@ class Separable:
             if not _is_separable(atom):
                 return None
             by_dim.setdefault(min(_dims(atom)), []).append((atom, c))
-        if len(by_dim) < 2 or not all(isinstance(n, int) for n in (const, divisor)):
+        if len(by_dim) < 2 or not isinstance(const, int) or not isinstance(divisor, int):
             return None
         total = const
         for dim, terms in by_dim.items():
@@ -357,7 +359,8 @@ def _largest_remainder(terms: tuple[tuple[Atom, Int], ...], size: Int, divisor: 
         return None
     factors = known([c for _, c in terms])
     periods: dict[Atom, Period] = {}
-    whole = Period.of_sum([(c, _period(atom, periods)) for atom, c in terms]).floor(divisor)
+    parts_of = zip(factors, (_period(atom, periods) for atom, _ in terms), strict=True)
+    whole = Period.of_sum([*parts_of]).floor(divisor)
     wide = sum(map(abs, factors)) * size > 2**60 or divisor > 2**60
     wide |= _has_large_divisor(periods)
     length = min(whole.length, size)
