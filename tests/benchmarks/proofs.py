@@ -1,6 +1,7 @@
 """How long proofs take: prints every question, and writes the tables of docs/benchmarks.md.
 
     python tests/benchmarks/proofs.py
+    python tests/benchmarks/proofs.py --growth    # plain layouts that grow, printed only
 
 Every question is asked of every layout of the corpora, with sizes grown until the array has 2^30
 elements and more; then of the popular layouts with a name for every size.
@@ -11,6 +12,7 @@ from __future__ import annotations
 import gzip
 import json
 import statistics
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from math import prod
@@ -209,7 +211,47 @@ def rows(name: str, found: list[Answer]) -> list[list[object]]:
     return lines
 
 
+def tiled(sizes: list[object], tiles: str, kind: str = "f32") -> str:
+    """The text of a layout of tiles, its dimensions in row-major order."""
+    order = ",".join(map(str, reversed(range(len(sizes)))))
+    return f"{kind}[{','.join(map(str, sizes))}]{{{order}:T{tiles}}}"
+
+
+GROWTH = {
+    "T(8,128)": tiled([1024, 1024], "(8,128)"),
+    "T(8,128)(2,1), names": tiled(["M", "N"], "(8,128)(2,1)", "bf16"),
+    **{f"[5]^{k}, T(2,…)": tiled([5] * k, f"({','.join('2' * k)})") for k in (8, 12, 32)},
+    "1-D, 50 tiles": tiled([2**58], "".join(f"({2 ** (55 - k)})" for k in range(50))),
+    **{f"{k} tiles (3,2)(2,3)": tiled([1009, 1013], "(3,2)(2,3)" * (k // 2)) for k in (12, 16)},
+    **{f"{k} names": tiled([f"A{n}" for n in range(k)], "(8,128)(2,1)", "bf16")
+       for k in (8, 16, 32)},
+}  # fmt: skip
+
+
+def growth() -> None:
+    """Print for each the least milliseconds of each question, its map made anew."""
+    questions = (ml.is_bijective, ml.is_injective, ml.verify)
+    for question in questions:
+        question(GROWTH["T(8,128)"])  # what loads on first use is loaded
+    lines = []
+    for name, text in GROWTH.items():
+        line: list[object] = [name]
+        for question in questions:
+            taken = []
+            for _ in range(ROUNDS):
+                m = ml.index_map(text)
+                start = process_time()
+                answer = question(m)
+                taken.append(process_time() - start)
+            line.append(f"{1e3 * min(taken):.2f}{'' if answer.holds is not None else ' undecided'}")
+        lines.append(line)
+    print(table(["layout", *(x.__name__ for x in questions)], lines, 1))  # noqa: T201
+
+
 def main() -> None:
+    if sys.argv[1:] == ["--growth"]:
+        growth()
+        return
     answers([named(popular()[-3])])  # what loads on first use is loaded
     head = ["layouts", "question", "asked", "median, ms", "max, ms", "undecided"]
     large = [row for name, own in corpora().items() for row in rows(name, answers(own))]
