@@ -321,10 +321,7 @@ def _has_nonnegative_coefficients(value: SizeExpr) -> bool:
 
 
 def _is_dominated(value: SizeExpr) -> bool:
-    """Return whether each negative term has a positive one that it divides: names are at least 1.
-
-    This is quick for products of many names, which are 2^names terms in the names n - 1.
-    """
+    """Return whether each negative term has a positive one that it divides; n - 1 has more terms."""
     left = {m: c for m, c in value.terms if c > 0}
     left = {m: c for m, c in value.terms if c > 0}
     for smaller, c in value.terms:
