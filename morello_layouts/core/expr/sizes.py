@@ -321,8 +321,7 @@ def _has_nonnegative_coefficients(value: SizeExpr) -> bool:
 
 
 def _is_dominated(value: SizeExpr) -> bool:
-    """Return whether each negative term has a positive one that it divides; n - 1 has more terms."""
-    left = {m: c for m, c in value.terms if c > 0}
+    """Return whether each negative term has a positive one that it divides."""
     left = {m: c for m, c in value.terms if c > 0}
     for smaller, c in value.terms:
         missing = -c
