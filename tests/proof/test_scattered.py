@@ -202,3 +202,15 @@ def test_what_is_not_onto_is_not_bijective(name: str) -> None:
         onto.counterexample,
     )
     assert both.reason.endswith(why)
+
+
+TILES_OF_TILES = ["f32[M,N]{0,1:T(5)(3,8)(3)}", "f32[M,N]{0,1:T(4)(2,2)(8)}"]
+
+
+@each_row("text", TILES_OF_TILES)
+def test_random_questions_that_ended_in_an_error_have_a_verdict(text: str) -> None:
+    m = ml.index_map(text)
+    for ask in (is_surjective, is_bijective):
+        found = ask(m)
+        assert found.holds is False
+        assert ask(m.at(**found.counterexample.sizes)).holds is False
