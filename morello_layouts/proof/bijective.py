@@ -137,7 +137,10 @@ def _decided(claim: str, m: AnyMap, budget: int | None, confirm: bool) -> Proof:
 
 def _confirmed(answer: Proof, expected: Proof, judge: Proof) -> Proof:
     """Return an answer by digits with what ISL says of it."""
-    if judge.holds is None or judge.decider == DIGITS:
+    is_partial = judge.holds == expected.holds and (judge.condition is None) > (
+        expected.condition is None
+    )
+    if judge.holds is None or judge.decider == DIGITS or is_partial:
         why = "gave up at its budget" if judge.reason.startswith("ISL spent") else "leaves it open"
         return replace(answer, decider=f"{DIGITS}; ISL {why}")
     if (judge.holds, judge.condition) == (expected.holds, expected.condition):

@@ -70,6 +70,12 @@ def test_random_layouts(recipe: Recipe) -> None:
     assert ml.verify(m).holds is True
 
 
+def test_isl_leaves_open_what_it_does_not_read() -> None:
+    answer = ml.is_surjective("f32[M], mesh={'x': 3, 'y': 4}, spec=P('y')", confirm=True)
+    assert str(answer.condition) == "4 | M"
+    assert answer.decider == "digits; ISL leaves it open"
+
+
 @settings(max_examples=20)
 @given(recipes(), recipes(), st.booleans())
 def test_random_pairs(one: Recipe, other: Recipe, same: bool) -> None:
