@@ -61,7 +61,8 @@ def test_python_blocks_run_as_shown(path: Path) -> None:
 def test_the_readme_shows_what_the_command_prints() -> None:
     (block,) = fences(README, "console")
     command, *shown = block.splitlines()
-    printed = CliRunner().invoke(commands, shlex.split(command)[2:]).output.splitlines()
+    wide = CliRunner(env={"COLUMNS": "120"})
+    printed = wide.invoke(commands, shlex.split(command)[2:]).output.splitlines()
     at = [printed.index(line) for line in shown if line != "…"]
     assert at == sorted(at)
 
