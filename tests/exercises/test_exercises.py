@@ -73,6 +73,7 @@ WRONG: dict[str, list[tuple[Any, Any]]] = {
     "nobody_wrote": [("8*(3 - m%4)", (0,)), ("2*(m + 1)", (0,))],
     "slot_of_the_writer": [("8*(p//8) + 2*(p%4) + (p//4)%2", (1,)), ("p", (1,))],
     "token_of_a_slot": [("p//2", (1,)), ("p%4", (8,))],
+    "black_box": [("{1,0:T(8,8)}", (8, 0)), ("[0, 1]", (0, 8))],
     "row_by_row": [("i + 3*j", (0, 1)), ("[1, 0]", (0, 1)), ("3*i + j", (1, 0))],
     "middle_first": [
         ("[1, 2, 0]", (0, 0, 1)),  # Morello's order, which is XLA's from the other end
