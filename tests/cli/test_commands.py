@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from hypothesis import given, strategies as st
@@ -110,7 +111,9 @@ def in_pages() -> set[str]:
     found = re.findall(r"^(?:\$ )?morello-layouts (.+)|`mlay (\w[^`]+)`", text, re.MULTILINE)
     lines = {f"morello-layouts {block or inline}" for block, inline in found}
     return {x for x in lines if "explore" not in x or "--check" in x} - {
-        x for x in lines if ":distances" in x
+        x
+        for x in lines
+        if ":distances" in x or re.search(r" [A-Z]+( |$)|FILE", x) or x.count(" ") < 2
     }
 
 
@@ -167,6 +170,33 @@ def step(x, y=1.0):
 """
 
 
+CODE = """def pack(weights):
+    m, k = weights.shape
+    return weights.reshape(m, k // 8, 8).swapaxes(0, 1).copy()
+
+
+def f(i, j):
+    return 128 * i + j
+"""
+
+
+def write_inputs() -> None:
+    """Write the files that examples of ``recover`` and ``check-contracts`` name."""
+    table = ml.index_map("f32[64,64]{1,0:T(8,8)}").table()
+    np.save("offsets.npy", table)
+    np.savetxt("offsets.csv", table, fmt="%d", delimiter=",")
+    weights = np.arange(1024, dtype=np.uint16).reshape(16, 64)
+    for name in ("a.npy", "weights.npy"):
+        np.save(name, weights)
+    Path("dump.bin").write_bytes(ml.pack("{1,0:T(8,8)}", weights).tobytes())
+    for name in ("file.py", "pack.py"):
+        Path(name).write_text(CODE, encoding="utf-8")
+    Path("tests").mkdir()
+    for place in (Path(), Path("tests")):
+        for path in (ROOT / "tests" / "data" / "contracts").glob("*.toml"):
+            (place / "kernels.layouts.toml").write_bytes(path.read_bytes())
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("line", examples())
 def test_the_examples_of_the_help_work(
@@ -191,6 +221,8 @@ def test_the_examples_of_the_help_work(
             Path(argument).write_text(LOG, encoding="utf-8")
         if argument == "proof.json" and arguments[0] == "check":
             run("prove", "[1, 0, 1 p(4)]", "--shape", "6x8", "--certificate", argument)
+    if arguments[0] in ("recover", "check-contracts"):
+        write_inputs()
     assert name == "morello-layouts"
     ended = run(*arguments)
     if "no converter from SVG to PNG" in ended.output:
