@@ -412,7 +412,7 @@ _BEFORE: Final = re.compile(
 )
 _HEAD: Final = re.compile(r"((?:\w+(?:::|\.))*)([A-Za-z_]\w*)\s*([<({])")
 _STRIDES: Final = re.compile(
-    r"\s*[(]?\s*((?:shape|size|stride|strides|storage_offset|dtype|memory_format)\s*=)"
+    r"\s*+[(]?\s*+((?:shape|size|stride|strides|storage_offset|dtype|memory_format)\s*=)"
 )
 _TORCH: Final = re.compile(
     r"\s*(?:memory_format\s*=\s*)?torch\.(contiguous_format|channels_last(?:_3d)?)\s*\Z"

@@ -21,7 +21,7 @@ PACK = "outer_dims_perm = [1, 0] inner_dims_pos = [1, 0] inner_tiles = [B, 4]"
 LAYOUTS: list[tuple[str, tuple[Any, ...], str]] = [
     ("lambda i, j: (i//B, j, i%B)", MN, "B | M"),
     ("lambda i, j: (i//B, j, i%B)", ("B*M", "N"), "all sizes"),
-    ("lambda i, j: (j//C, i//B, i%B, j%C)", MN, "C | N and B | M"),
+    ("lambda i, j: (j//C, i//B, i%B, j%C)", MN, "B | M and C | N"),
     ("lambda i, j: (i//B, j//8, i%B, j%8)", MN, "B | M and 8 | N"),
     ("lambda i, j: (i//(B*C), j, i//C%B, i%C)", ("B*C*M", "N"), "all sizes"),
     ("lambda i, j: (i//(B*C), j, i%C, i//C%B)", ("B*C*M", 2), "all sizes"),
