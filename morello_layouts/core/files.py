@@ -7,7 +7,6 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from secrets import token_hex
 
 from morello_layouts.errors import LayoutError
 
@@ -62,7 +61,7 @@ def written(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 def _made(target: Path, *, is_needed: bool) -> Path | None:
     """Make an empty file of the mode of new ones; None if not permitted, and not needed."""
-    beside = target.parent / f".{token_hex(8)}.tmp"
+    beside = target.parent / f".{os.urandom(8).hex()}.tmp"
     try:
         os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     except PermissionError:
