@@ -465,7 +465,7 @@ def tile_of(size: Int, padded: Int) -> Int | None:
             is_tile = rest == 0 and is_nonnegative(tile - 1)
             if is_tile and ceil_quotient(size, tile) == SizeExpr.named(atom):
                 return tile
-    return None
+    return padded if size == 1 else None  # one tile, such as S of 1 in tiles of S
 
 
 def divisors(
@@ -500,7 +500,8 @@ def divides(pairs: Sequence[tuple[Int | None, Int]], m: Named) -> Condition | No
     known = [(t, n) for t, n in pairs if t is not None]
     if len(known) < len(pairs):
         return None
-    text = " and ".join(sorted((f"{t} | {n}" for t, n in known), key=_subject))
+    each = (f"{t} = 1" if n == 1 else f"{t} | {n}" for t, n in known)
+    text = " and ".join(sorted(each, key=_subject))
     return Condition(text, partial(_multiples, known, m))
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
+import numpy as np
 import pytest
 import sympy
 
@@ -74,3 +76,14 @@ def test_two_elements_of_a_large_array_that_share_an_offset_are_found_soon() -> 
     one, other = answer.counterexample
     assert one != other
     assert m(*one) == m(*other)
+
+
+@each_row("text", ["f32[1,M]{1,0:T(S,4)}", "f32[M,1]{1,0:T(4,S)}", "f32[1,M]{1,0:T(S,4)(2,1)}"])
+def test_one_element_in_a_tile_of_a_name(text: str) -> None:
+    """A dimension of size 1 is padded to S: not always, but unless S = 1."""
+    found = ml.is_surjective(text)
+    assert found.condition is not None
+    for m, s in product(range(1, 9), range(1, 5)):
+        at = ml.index_map(text).at(M=m, S=s)
+        offsets = {int(p) for p in np.ravel(at(*np.indices(at.shape)))}
+        assert bool(found.condition.expr.subs({"M": m, "S": s})) is (len(offsets) == at.size)
