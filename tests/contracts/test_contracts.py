@@ -173,6 +173,13 @@ def test_the_plugin_imports_little() -> None:
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
 
 
+def test_the_file_on_the_page_holds(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "how_to" / "contracts_in_your_tests.md").read_text(encoding="utf-8")
+    (tmp_path / "page.layouts.toml").write_text(page.split("```toml\n")[1].split("```")[0], "utf-8")
+    outcomes = ml.testing.check_contracts((str(tmp_path),))
+    assert [outcome.holds for outcome in outcomes] == [True] * 3
+
+
 def test_hook_and_action_run_the_command() -> None:
     yaml = pytest.importorskip("yaml")
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))

@@ -107,7 +107,7 @@ class Command(click.Command):
 
     @property
     def epilog(self) -> str:
-        examples = [f"  {NAME} {self.row.name} {one}" for one in self.row.examples]
+        examples = [f"  {NAME} {self.row.name} {one}".rstrip() for one in self.row.examples]
         parts = ["\n".join(["\b", "Examples:", *examples]), *self.row.notes]
         found = {title: keys_text(text) for title, text in self.row.json.items()}
         if not found:

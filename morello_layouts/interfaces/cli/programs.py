@@ -51,7 +51,7 @@ def contracts(paths: Sequence[str] = ()) -> Answer:
     """Check the contracts of files, and of all such files in folders.
 
     Args:
-        paths: files *.layouts.toml, and folders; by default the current folder.
+        paths: files *.layouts.toml, and folders, by default the current folder.
     """
     from morello_layouts.interfaces.testing import check_contracts
 
@@ -396,18 +396,18 @@ def recover(
     size: int | None = None,
     element_type: str | None = None,
 ) -> Recovered | Answer:
-    """Say what layout offsets, a function or a buffer have.
+    """Find the layout of offsets, a function or a buffer.
 
     A file .npy holds the offset of each element, or with --array the buffer; so does a file of
-    numbers, a row a line, and a file of bytes with their --type. FILE.py:FUNCTION is run as Python.
+    numbers, one row per line, and a file of bytes with their --type. FILE.py:FUNCTION is run as Python.
     It takes coordinates and gives the offset, or it takes the array and gives the buffer. Pairs
     are written as coordinate=offset. Text is never evaluated.
 
     Args:
         source: a file, FILE.py:FUNCTION, or pairs.
-        shape: the sizes of the array; for a function also several, each with an option of its own.
+        shape: the sizes of the array, for a function several times if need be.
         array: the file of the array that the buffer holds.
-        size: the slots of the buffer of a table.
+        size: the number of slots in the buffer of a table.
         element_type: the type of numbers in files of bytes, as NumPy writes it.
     """
     from morello_layouts.interfaces.api import recover as asked

@@ -72,7 +72,7 @@ GROUPS: Final = {
             json={"": "text, *interfaces.api.conversions:Conversion",
                   " of all notations": "text, conversions=interfaces.api.conversions:Conversion"},
             notes=("Exit status: 0 converted, 1 none exists, 2 bad input, 3 none was found.",)),
-        Row("recover", "Say what layout offsets, a buffer or code have.", "recover", (
+        Row("recover", "Find the layout of offsets, a buffer or code.", "recover", (
             "pack.py:pack --shape 16x64 --shape 48x128",
             "offsets.npy",
             "offsets.csv --shape 64x64 --json",
