@@ -54,7 +54,7 @@ def test_python_blocks_run_as_shown(path: Path) -> None:
     test = doctest.DocTestParser().get_doctest(code, {}, path.name, str(path), 0)
     assert test.examples
     report: list[str] = []
-    doctest.DocTestRunner().run(test, out=report.append)
+    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=report.append)
     assert not report, "".join(report)
 
 

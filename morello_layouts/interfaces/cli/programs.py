@@ -399,13 +399,13 @@ def recover(
     """Find the layout of offsets, a function or a buffer.
 
     A file .npy holds the offset of each element, or with --array the buffer; so does a file of
-    numbers, one row per line, and a file of bytes with their --type. FILE.py:FUNCTION is run as Python.
-    It takes coordinates and gives the offset, or it takes the array and gives the buffer. Pairs
-    are written as coordinate=offset. Text is never evaluated.
+    numbers, one row per line, and a file of bytes with their --type. FILE.py:FUNCTION is run as
+    Python. It takes coordinates and gives the offset, or it takes the array and gives the buffer.
+    Pairs are written as coordinate=offset. Text is never evaluated.
 
     Args:
         source: a file, FILE.py:FUNCTION, or pairs.
-        shape: the sizes of the array, for a function several times if need be.
+        shape: the sizes of the array, once for each shape at which a function is called.
         array: the file of the array that the buffer holds.
         size: the number of slots in the buffer of a table.
         element_type: the type of numbers in files of bytes, as NumPy writes it.
