@@ -280,7 +280,7 @@ class SizeSet:
         if not parts:
             return NO_SIZES
         texts = [" and ".join(sorted(map(str, part), key=_subject)) for part in parts]
-        return Condition(", or ".join(texts), partial(_relation, parts, maps))
+        return Condition(", or ".join(dict.fromkeys(texts)), partial(_relation, parts, maps))
 
     def _solved(self, parts: list[list[Fact]]) -> list[list[Fact]]:
         """Return parts with products that are 0 split, and known sizes put in for their names.

@@ -88,3 +88,8 @@ def test_one_element_in_a_tile_of_a_name(text: str) -> None:
         offsets = {int(p) for p in np.ravel(at(*np.indices(at.shape)))}
         given = {x: {"M": m, "S": s}[x.name] for x in found.condition.expr.free_symbols}
         assert bool(found.condition.expr.subs(given)) is (len(offsets) == at.size)
+
+
+def test_a_condition_says_each_case_once() -> None:
+    found = ml.is_bijective("strided<[4, 4]>", ("M", "N"))
+    assert str(found.condition) == "M = 1 and N = 1"

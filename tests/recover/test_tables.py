@@ -327,3 +327,9 @@ def test_what_two_layouts_have_is_boxes() -> None:
     left, right = np.arange(64).reshape(16, 4), 64 + np.arange(64).reshape(4, 16).T
     found = ml.recover(np.concatenate([left, right], 1))
     assert [(box.start, box.shape) for box in found.boxes] == [((0, 0), (16, 4)), ((0, 4), (16, 4))]
+
+
+@pytest.mark.parametrize("array", [np.array(3), np.array([object()] * 3), np.array(["a", "b"])])
+def test_a_buffer_of_other_things_than_numbers_is_refused(array: Any) -> None:
+    with pytest.raises(ml.LayoutError, match="expected numbers in one dimension or more"):
+        ml.recover(array, array=array)

@@ -60,6 +60,15 @@ def held(buffer: Any, array: Any) -> Observed | Known:
     """Return where a buffer holds each element of an array."""
     slots, values = np.asarray(buffer).reshape(-1), np.asarray(array)
     flat = values.reshape(-1)
+    types = {x.dtype.type for x in (slots, values)}
+    if not values.ndim or not all(
+        np.dtype(t).kind in "biuf" or "ml_dtypes" in t.__module__ for t in types
+    ):
+        raise LayoutError(
+            f"the array: expected numbers in one dimension or more, got {shown(array)}",
+            "the elements of a buffer are found by their values",
+            "give arrays of integers or floats",
+        )
     missing = np.flatnonzero(~np.isin(flat, slots)) if flat.size else range(1)
     if len(missing):
         at = delinearize(int(missing[0]), values.shape)
