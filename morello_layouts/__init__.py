@@ -87,7 +87,12 @@ if TYPE_CHECKING:
         strided as strided,
         xla as xla,
     )
-    from morello_layouts.notations.morello import MorelloLayout as MorelloLayout
+    from morello_layouts.notations.morello import (
+        Dynamic as Dynamic,
+        MorelloLayout as MorelloLayout,
+        OddEven as OddEven,
+        Packed as Packed,
+    )
     from morello_layouts.notations.sharding.objects import sharding as sharding
     from morello_layouts.notations.xla import XlaLayout as XlaLayout, XlaShape as XlaShape
     from morello_layouts.outputs import codegen as codegen, kernels as kernels, picture as picture
@@ -132,7 +137,7 @@ _NAMES: Final = {
     "core.layout": "Layout",
     "core.maps": "AffineMap IndexMap",
     "notations": "parse",
-    "notations.morello": "MorelloLayout",
+    "notations.morello": "Dynamic MorelloLayout OddEven Packed",
     "notations.sharding.objects": "sharding",
     "notations.xla": "XlaLayout XlaShape",
     "outputs.picture": "Picture",
@@ -173,8 +178,8 @@ _METHODS: Final = {
     "to_torch": "interfaces.api.objects",
 }
 
-# The steps of a recipe work as names here, and are listed with recipes.
-_UNLISTED: Final = {"Merge", "Pad", "Split", "Transpose"}
+# The steps of a recipe and Morello's dimensions work as names here, and are listed where they are.
+_UNLISTED: Final = {"Dynamic", "Merge", "OddEven", "Packed", "Pad", "Split", "Transpose"}
 
 __all__ = sorted({*_MODULE_OF, "gpu", "tpu"} - _UNLISTED)  # noqa: PLE0605
 

@@ -75,3 +75,9 @@ def test_a_shape_may_be_text() -> None:
         assert ml.index_map("[1, 0]", text).shape == (6, 8), text
     assert [*map(str, ml.index_map("[1, 0]", "M,8").shape)] == ["M", "8"]
     assert str(ml.index_map("[0]", "8*N").shape[0]) == "8*N"
+
+
+def test_the_dimensions_of_morello_are_names_too() -> None:
+    dims = [(1, ml.Dynamic()), (0, ml.Dynamic()), (1, ml.Packed(4))]
+    assert str(ml.MorelloLayout(dims)) == "[1, 0, 1 p(4)]"
+    assert not {"Dynamic", "OddEven", "Packed"} & {*ml.__all__}
