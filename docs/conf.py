@@ -68,13 +68,13 @@ nitpick_ignore_regex = [
     ),
     (
         "py:class",
-        r"morello_layouts\.machines\.gpu\.(access\.Numbering|relayouts\.BasisPair)",
+        r"morello_layouts\.machines\.gpu\.(access\.Numbering|phases\.SharedMemory|relayouts\.BasisPair)",
     ),
     ("py:class", r"morello_layouts\.outputs\.loop_nests\.space\.Digits"),
-    ("py:class", r"morello_layouts\.outputs\.kernels\.build\.RawFunction"),
+    ("py:class", r"morello_layouts\.outputs\.kernels\.(build\.RawFunction|narrow\.BitDigit)"),
     (
         "py:class",
-        r"(morello_layouts\.machines\.resharding\.)?(exchange\.Exchange|counts\.(Formulas|Traffic)|steps\.Step)|Traffic",
+        r"(morello_layouts\.machines\.resharding\.)?(exchange\.Exchange|counts\.(Formulas|Traffic|TrafficFormulas)|steps\.Step)|Traffic",
     ),
     (
         "py:class",
@@ -100,7 +100,7 @@ nitpick_ignore_regex = [
     ("py:class", r"(Mapping|tuple)\[(Assumption|int|str)"),
     (
         "py:(class|exc)",
-        "Array|Bounds|Edges|ExchangeError|Expr|Mapped|Numbers|Observable|Several|Traffic|Unit",
+        "Array|Bounds|Edges|ExchangeError|Expr|Language|Mapped|Numbers|Observable|Several|Traffic|Unit",
     ),
 ]
 
