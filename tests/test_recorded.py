@@ -38,7 +38,7 @@ def test_the_caret_on_a_later_line() -> None:
 WRONG = """\
 == parse and parse xla
 f32[2,3]{1,▲1}
-→ dimension 1 stands twice ‖ an order names each dimension once, from 0 ‖ name it once
+→ dimension 1 is named twice ‖ an order names each dimension once, from 0 ‖ name it once
 
 == python
 m = ml.index_map("f32[8]")

@@ -18,7 +18,7 @@ def written(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give a new file beside a path, to write to; it takes the path's place at the end.
 
     If the body raises, the new file is removed, and what stood at the path stays. The new file has
-    the mode of the one that it replaces; a link is followed. What is no plain file, and a file
+    the mode of the one that it replaces; a link is followed. A device or a stream, and a file
     in a folder that takes no new ones, is given itself.
 
     >>> from tempfile import TemporaryDirectory

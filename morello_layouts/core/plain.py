@@ -47,7 +47,7 @@ class Told:
             key: the list, a key of :meth:`to_dict`; by default the first list of objects.
 
         Raises:
-            LayoutError: if there is no such list, or pandas is not installed.
+            LayoutError: if the value does not have such a list, or pandas is not installed.
         """
         facts = self.to_dict()
         lists = [name for name, each in facts.items() if _is_rows(each)]

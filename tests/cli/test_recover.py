@@ -64,7 +64,7 @@ def files(tmp_path: Path) -> Path:
 )
 def test_what_it_takes(files: Path, line: str, best: str | None) -> None:
     result = run(f"recover {line.format(files)}")
-    if best is None:  # a dump alone is no table of a layout
+    if best is None:  # a dump alone is not a table of a layout
         assert result.exit_code == 1
         return
     assert result.exit_code == 0

@@ -39,7 +39,7 @@ def recover(
 ) -> Recovered:
     """Return the layouts that offsets, a function or a buffer have.
 
-    No layout is returned that does not fit: each is compared with all of what is given. The
+    No layout is returned that does not fit: each is compared with every offset given. The
     shortest is first: its text has the fewest digits. Offsets that no layout has may be those of
     a few boxes of coordinates, as are the bits of packed fields.
 
@@ -56,7 +56,7 @@ def recover(
         size: the slots of a table's buffer, which tell the padding at its end.
 
     Raises:
-        LayoutError: if no layout was found, or what is given is not what it should be.
+        LayoutError: if no layout was found, or an argument is of the wrong kind.
 
     >>> import numpy as np
     >>> print(recover(np.array([[0, 1, 4, 5], [2, 3, 6, 7]])).layouts[0])

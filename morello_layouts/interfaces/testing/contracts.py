@@ -285,7 +285,7 @@ def check_contracts(paths: Iterable[str | os.PathLike[str]] = (".",)) -> tuple[O
         paths: files ``*.layouts.toml``, and folders.
 
     Raises:
-        LayoutError: if there is no such file, or one is wrong.
+        LayoutError: if a file does not exist, or is wrong.
     """
     files = [*_files(paths)]
     if not files:

@@ -359,7 +359,7 @@ def refined(
 def narrow_relayout(
     source: IndexMap, target: IndexMap, form: Callable[[], AffineExpr], width: int
 ) -> NarrowRelayout | OneByOne:
-    """Return a relayout of elements of 1, 2 or 4 bits, a byte at a time where there is no padding.
+    """Return a relayout of elements of 1, 2 or 4 bits, a byte at a time where nothing pads.
 
     >>> from morello_layouts import relayout
     >>> r = relayout("[0, 1]", "[1, 0]", (4, 4))

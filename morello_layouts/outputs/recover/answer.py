@@ -172,7 +172,7 @@ class Recovered(Displayed):
 
 
 def recovered(given: Sequence[Observed | Known]) -> Recovered:
-    """Return the layouts of tables, or of what is known of some elements.
+    """Return the layouts of tables, or of some elements whose places are known.
 
     Raises:
         NoLayoutError: if none has these offsets.

@@ -229,15 +229,7 @@ def part_of(f: Field, piece: Piece, facts: tuple[Assumption, ...] = ()) -> Part:
 
 @frozen(slots=False)
 class Block(Displayed):
-    """Arrays that share one buffer, in blocks that follow each other.
-
-    >>> from morello_layouts import record
-    >>> print(record("pair: 2 bytes { a: u4[2] at byte 0; b: u8 at byte 1 }"))
-    pair: 2 bytes {
-      a: u4[2] at byte 0
-      b: u8 at byte 1
-    }
-    """
+    """Where the fields of a record lie; a record also reads, writes and compares their numbers."""
 
     name: str  #: what it is called; empty if it has no name.
     fields: tuple[Field, ...]  #: the arrays, in the order of the text.
@@ -374,7 +366,7 @@ class Block(Displayed):
             Runs (bit of the element, bit of the buffer, count), the lowest first.
 
         Raises:
-            ShapeError: if sizes are names, or there is no such element.
+            ShapeError: if sizes are names, or the array does not have the element.
 
         >>> from morello_layouts import record
         >>> record("q4_K[2]").bits_of("scales", 1, 5)    # the low four bits, and the high two
@@ -502,6 +494,6 @@ def _require_each_bit_once(one: Field, k: int) -> None:
         raise LayoutError(
             f"{one.name}: expected places for {wanted} bits, got places for {held}",
             "the pieces together hold each bit of each element",
-            "write a piece for what is left out",
+            "write a piece for the numbers left out",
             part=("fields", k, "pieces"),
         )

@@ -145,7 +145,7 @@ def code(record: Block, target: str = "c", *, stores: bool = False) -> str:
             the byte, and leave the bits of its neighbours.
 
     Raises:
-        LayoutError: if there is no such target, or a name is not one in it.
+        LayoutError: if the target is unknown, or a name is not one in it.
         UnsupportedError: if a field has more than 32 bits, or a size is a name.
 
     >>> from morello_layouts import record

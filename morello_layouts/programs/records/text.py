@@ -129,7 +129,7 @@ def parse_record(text: str) -> Block:
       r: 1 bytes { a: u9[2] .0:4 at bit 0 }
                             ^
     the pieces together hold each bit of each element
-    write a piece for what is left out
+    write a piece for the numbers left out
     """
     found: Block = _RECORD.parse(text, _SYNTAX)
     return found
