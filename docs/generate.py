@@ -1,8 +1,9 @@
 """Write everything in the documentation that the code makes: ``python docs/generate.py``.
 
 The pages and the gallery's pictures go to docs/generated, which git ignores and each Sphinx build
-writes anew. The pictures of the hand-written pages go to docs/figures and are committed.
-``--check`` makes everything, writes nothing, and fails if a committed picture differs.
+writes anew. The pictures of the hand-written pages go to docs/figures and are committed, as are the
+front page and the reference's first page, whose tables of questions are written anew.
+``--check`` makes everything, writes nothing, and fails if a committed file differs.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import make_commands
 import make_figures
 import make_gallery
 import make_limits
+import make_questions
 import make_rules
 import make_simplifier_table
 
@@ -39,8 +41,9 @@ def generated() -> dict[Path, str]:
 
 
 def figures() -> dict[Path, str]:
-    """Return the text of every committed picture."""
-    return {FIGURES / f"{name}.svg": svg for name, svg in make_figures.pictures().items()}
+    """Return the text of every committed picture, and of pages with tables of questions."""
+    pictures = {FIGURES / f"{name}.svg": svg for name, svg in make_figures.pictures().items()}
+    return pictures | make_questions.pages()
 
 
 def is_current(path: Path, text: str) -> bool:
@@ -57,7 +60,7 @@ def write(files: dict[Path, str]) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Write everything, or check the committed pictures; return 1 if one differs."""
+    """Write everything, or check what is committed; return 1 if a file differs."""
     pages, committed = generated(), figures()
     if arguments != ["--check"]:
         write(pages | committed)

@@ -17,11 +17,10 @@ import shutil
 import subprocess
 import sys
 import tarfile
-from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from morello_layouts.interfaces.explorer.server import FILES
+from morello_layouts.interfaces.explorer.server import FILES, content
 
 HERE: Final = Path(__file__).parent / "_explorer"
 PACKAGE: Final = Path(__file__).parents[1] / "morello_layouts"
@@ -86,8 +85,8 @@ def wheels() -> list[Path]:
 def build(target: Path) -> None:
     """Write the site into a folder."""
     target.mkdir(parents=True, exist_ok=True)
-    for name, (package, path, _) in FILES.items():
-        (target / name).write_bytes(files(package).joinpath(path).read_bytes())
+    for name in FILES:
+        (target / name).write_bytes(content(name))
     examples = json.loads((target / "presets.json").read_text())
     for name in ("engine.js", "worker.js"):
         shutil.copyfile(HERE / name, target / name)

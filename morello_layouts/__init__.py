@@ -45,27 +45,31 @@ if TYPE_CHECKING:
         explanations as explanations,
         testing as testing,
     )
-    from morello_layouts.interfaces.api import (
+    from morello_layouts.interfaces.api import (  # longer names
         agree as agree,
         alignment as alignment,
-        are_equivalent as are_equivalent,
-        bank_conflicts as bank_conflicts,
+        banks as bank_conflicts,  # noqa: F401
+        banks as banks,
         best_swizzle as best_swizzle,
+        bitcast as bitcast,
+        bitcast as is_bitcast,  # noqa: F401
         cache_lines as cache_lines,
         certificate as certificate,
         coalescing as coalescing,
         convert as convert,
         convert_all as convert_all,
         draw as draw,
+        equal as are_equivalent,  # noqa: F401
+        equal as equal,
         fragments as fragments,
         from_sympy as from_sympy,
         index_map as index_map,
         indexing_map as indexing_map,
         is_bijective as is_bijective,
-        is_bitcast as is_bitcast,
         is_injective as is_injective,
         is_surjective as is_surjective,
         pack as pack,
+        prove as prove,
         recover as recover,
         register_relayout as register_relayout,
         relayout as relayout,
@@ -100,15 +104,18 @@ if TYPE_CHECKING:
     from morello_layouts.outputs.picture import Picture as Picture
     from morello_layouts.programs import (
         diagnostics as diagnostics,
-        hlo as hlo,
         indexing as indexing,
     )
     from morello_layouts.programs.diagnostics import (
         compare_hlo as compare_hlo,
         diagnose as diagnose,
         diagnose_many as diagnose_many,
+        hlo as hlo,
         memory as memory,
-        read_oom as read_oom,
+    )
+    from morello_layouts.programs.diagnostics.oom_report import (
+        oom as oom,
+        oom as read_oom,  # noqa: F401
     )
     from morello_layouts.programs.hlo import read_hlo as read_hlo
     from morello_layouts.programs.records import (
@@ -120,13 +127,13 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _NAMES: Final = {
-    "interfaces.api": "agree alignment are_equivalent bank_conflicts best_swizzle cache_lines"
-    " certificate coalescing convert convert_all draw fragments from_sympy index_map indexing_map"
-    " is_bijective is_bitcast is_injective is_surjective pack recover register_relayout"
-    " relayout rematerializations reshard simplify unpack vector_width verify",
+    "interfaces.api": "agree alignment banks best_swizzle bitcast cache_lines certificate"
+    " coalescing convert convert_all draw equal fragments from_sympy index_map indexing_map"
+    " is_bijective is_injective is_surjective pack prove recover register_relayout relayout"
+    " rematerializations reshard simplify unpack vector_width verify",
     "interfaces.api.code": "code",
     "interfaces.api.loops": "loops",
-    "programs.diagnostics": "compare_hlo diagnose diagnose_many memory read_oom",
+    "programs.diagnostics": "compare_hlo diagnose diagnose_many hlo memory oom",
     "errors": "LayoutError NoTranslationError ParseError ShapeError TranslationNotFoundError"
     " UnsupportedError",
     "interfaces.explanations": "explain shards",
@@ -157,7 +164,6 @@ _SUBMODULES: Final = {
             "interfaces.testing",
             "core.expr",
             "machines.gpu",
-            "programs.hlo",
             "programs.indexing",
             "outputs.kernels",
             "core.maps",
@@ -170,6 +176,14 @@ _SUBMODULES: Final = {
 
 _MODULE_OF: Final = {name: module for module, names in _NAMES.items() for name in names.split()}
 
+# Longer names, from before functions were called as their commands. They mean the same.
+_LONGER: Final = {
+    "are_equivalent": "equal",
+    "bank_conflicts": "banks",
+    "is_bitcast": "bitcast",
+    "read_oom": "oom",
+}
+
 # What methods of values are short for, besides the public names.
 _METHODS: Final = {
     "html_of": "interfaces.api.pictures",
@@ -178,23 +192,16 @@ _METHODS: Final = {
     "to_torch": "interfaces.api.objects",
 }
 
-# The steps of a recipe and Morello's dimensions work as names here, and are listed where they are.
-_UNLISTED: Final = {"Dynamic", "Merge", "OddEven", "Packed", "Pad", "Split", "Transpose"}
+# These work as names here, too, and are listed where they are: steps of recipes, dimensions of
+# Morello, types of answers, and functions that prove and hlo ask.
+_UNLISTED: Final = {
+    *("AffineMap", "Assumption", "Dynamic", "Merge", "NoTranslationError", "OddEven", "Packed"),
+    *("Pad", "Picture", "Recipe", "Relayout", "Split", "Transpose", "TranslationNotFoundError"),
+    *("compare_hlo", "diagnose", "diagnose_many", "is_bijective", "is_injective"),
+    *("is_surjective", "rematerializations"),
+}
 
 __all__ = sorted({*_MODULE_OF, "gpu", "tpu"} - _UNLISTED)  # noqa: PLE0605
-
-
-_COMMANDS: Final = {
-    "banks": "bank_conflicts",
-    "bitcast": "is_bitcast",
-    "default": "tpu.default_layout",
-    "equal": "are_equivalent",
-    "is_equivalent": "are_equivalent",
-    "hlo": "read_hlo or diagnose",
-    "oom": "read_oom",
-    "prove": "is_bijective, is_injective, is_surjective or verify",
-    "suggest": "tpu.suggest",
-}
 
 
 def _near(name: str) -> str:
@@ -203,12 +210,16 @@ def _near(name: str) -> str:
         return ""
     from difflib import get_close_matches
 
-    near = _COMMANDS.get(name) or next(iter(get_close_matches(name, __all__, 1)), None)
+    with importing:
+        from morello_layouts.interfaces.questions import answering
+
+    near = answering(name) or next(iter(get_close_matches(name, __all__, 1)), None)
     return f": use {near}" if near else ""
 
 
 def __getattr__(name: str) -> Any:
     """Load a public name or a submodule on first use."""
+    name = _LONGER.get(name, name)
     if name not in _SUBMODULES and name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_near(name)}")
     with importing:

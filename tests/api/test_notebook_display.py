@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -91,12 +90,11 @@ def test_a_map_is_shown_with_formula_and_picture() -> None:
 
 def public_classes() -> dict[str, type]:
     """The classes whose values the documentation of the package names, but errors."""
-    modules = [ml, *(getattr(ml, name) for name in ml.__all__)]
-    modules = [one for one in modules if isinstance(one, ModuleType)]
+    modules = {ml: [*ml._MODULE_OF], ml.gpu: ml.gpu.__all__, ml.tpu: ml.tpu.__all__}
     return {
         f"{module.__name__}.{name}": value
-        for module in modules
-        for name in getattr(module, "__all__", ())
+        for module, names in modules.items()
+        for name in names
         if isinstance(value := getattr(module, name), type)
         and not issubclass(value, BaseException | str | tuple)
     }

@@ -15,21 +15,24 @@ from itertools import combinations_with_replacement
 HLO = "HloModule m\\n\\nENTRY e {\\n  p = f32[8,16]{1,0:T(8,128)} parameter(0)\\n}\\n"
 TILED, SHARDED = "'f32[10,200]{1,0:T(8,128)}'", "'f32[8,16], {devices=[2,1]<=[2]}'"
 QUESTIONS = (
-    *(f"{name}({TILED})" for name in ("is_injective", "is_surjective", "is_bijective", "verify")),
+    *(
+        f"{name}({TILED})"
+        for name in ("prove", "is_injective", "is_surjective", "is_bijective", "verify")
+    ),
     *(f"{name}({TILED})" for name in ("index_map", "explain", "code", "parse", "loops", "draw")),
     *(f"{name}({TILED})" for name in ("certificate", "convert_all")),
     "is_bijective('f32[M,N]{1,0:T(8,3)}')",
     "agree('[0, 1, 0 p(4)]', '[0, 1]', (16, 8))",
-    "are_equivalent('[0, 1]', '{1,0}', (4, 6))",
+    "equal('[0, 1]', '{1,0}', (4, 6))",
     "alignment('f32[4,6]{1,0}')",
-    "is_bitcast('f32[4,6]{1,0}', 'f32[24]{0}')",
+    "bitcast('f32[4,6]{1,0}', 'f32[24]{0}')",
     "convert('{1,0}', 'cute', (4, 8))",
     "from_sympy({'i': 4}, 'i + 1')",
     "simplify('(8*i + j)//8', {'j': (0, 7)})",
     "indexing_map('(d0) -> (d0 floordiv 2), domain: d0 in [0, 7]')",
     "pack('{1,0:T(2,4)}', __import__('numpy').zeros((4, 8)))",
     "relayout('{1,0}', '{0,1}', (4, 8))",
-    "bank_conflicts('f32[32,32]', 'column')",
+    "banks('f32[32,32]', 'column')",
     "best_swizzle((64, 64), 16, ['row.b128', 'ldmatrix'])",
     "coalescing('f32[32,32]', 'column')",
     "vector_width('f32[8,32]{1,0}', 1)",
@@ -40,9 +43,10 @@ QUESTIONS = (
     "sharding('{devices=[2,1]<=[2]}')",
     f"read_hlo('{HLO}')",
     f"diagnose('{HLO}')",
+    f"hlo('{HLO}')",
     f"memory('{HLO}')",
     f"compare_hlo('{HLO}', '{HLO}')",
-    "read_oom('out of memory')",
+    "oom('out of memory')",
     "tpu.default_layout('f32', (8, 128), 'v5e')",
     "cache_lines('f32[8,32]{1,0}', 'row')",
     "register_relayout('mma.m16n8k16 A', 'mma.m16n8k16 A')",

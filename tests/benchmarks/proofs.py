@@ -146,20 +146,20 @@ def against(
             return None
         m = index_map(layout)
         n = index_map(second, like=m)
-        return lambda: ml.are_equivalent(m, n)
+        return lambda: ml.equal(m, n)
 
     return of
 
 
-SHOWN = ("`is_bijective`", "`verify`", "`are_equivalent`, row-major")
+SHOWN = ("`is_bijective`", "`verify`", "`equal`, row-major")
 """The questions of the page; the others are printed."""
 QUESTIONS = {
     "`is_injective`": about(ml.is_injective),
     "`is_surjective`": about(ml.is_surjective),
     "`is_bijective`": about(ml.is_bijective),
     "`verify`": about(ml.verify),
-    "`are_equivalent`, row-major": against(row_major),
-    "`are_equivalent`, said otherwise": against(said_otherwise),
+    "`equal`, row-major": against(row_major),
+    "`equal`, said otherwise": against(said_otherwise),
 }
 
 

@@ -168,7 +168,7 @@ def test_no_parameter_is_forgotten(name: str) -> None:
     said = {param.name for param in command.params} | set(table.LEFT_OUT)
     others = {  # what the command takes in another form
         "check": {"given", "make"}, "code": {"of", "given"}, "convert": {"layout"},
-        "banks": {"shared", "access"}, "loops": {"maps"}, "hlo": {"program"},
+        "banks": {"shared", "access"}, "loops": {"maps"}, "hlo": {"program", "after"},
         "memory": {"source"}, "oom": {"source"}, "default": {"element_type", "shape"},
         "tpu-compile": {"keep"}, "simplify": {"verify", "target"},
     }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Out-of-memory reports: numbers that users of TPUs posted, and what ``read_oom`` says of them."""
+"""Out-of-memory reports: numbers that users of TPUs posted, and what ``oom`` says of them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.programs.diagnostics.oom import OomAllocation
 from morello_layouts.programs.diagnostics.oom_messages import bytes_of_text, xla_size
+from morello_layouts.programs.diagnostics.oom_report import OomAllocation
 from morello_layouts.programs.diagnostics.wasteful import INSIDE_REASON, stored_hint
 from morello_layouts.programs.report import bytes_text
 from tests.support.tables import each_row
@@ -54,7 +54,7 @@ def block(
 
 
 def only(text: str, generation: str | None = None) -> OomAllocation:
-    (found,) = ml.read_oom(text, generation).allocations
+    (found,) = ml.oom(text, generation).allocations
     return found
 
 
@@ -80,7 +80,7 @@ def test_other_numbers_are_differences(row: tuple[str, ...], column: int) -> Non
     assert wrong[column] != row[column]
     (difference,) = only(block(*wrong)).differences
     assert (difference.reported, difference.computed) == (wrong[column], row[column])
-    assert str(difference) in str(ml.read_oom(block(*wrong)))
+    assert str(difference) in str(ml.oom(block(*wrong)))
 
 
 def test_the_second_fits_without_padding() -> None:
@@ -90,7 +90,7 @@ def test_the_second_fits_without_padding() -> None:
     best = found.alternative.suggestion
     assert best is not None
     assert best.factor == 1.0
-    assert f"fewer bytes: {best.shape}, 1x: {stored_hint(best)}" in str(ml.read_oom(text, "v3"))
+    assert f"fewer bytes: {best.shape}, 1x: {stored_hint(best)}" in str(ml.oom(text, "v3"))
 
 
 def test_no_shape_is_offered_for_a_value_inside_a_program() -> None:
@@ -98,7 +98,7 @@ def test_no_shape_is_offered_for_a_value_inside_a_program() -> None:
     found = only(block(*KNOWN[1]), "v3")
     assert found.alternative is not None
     assert found.alternative.suggestion is None
-    text = str(ml.read_oom(block(*KNOWN[1]), "v3"))
+    text = str(ml.oom(block(*KNOWN[1]), "v3"))
     assert INSIDE_REASON in text
     assert "jnp." not in text
 
@@ -152,7 +152,7 @@ kind=kLoop, calls=%fused_computation.1304, metadata={op_type="OneHot" op_na...
 
 
 def test_a_whole_report() -> None:
-    report = ml.read_oom(WHOLE)
+    report = ml.oom(WHOLE)
     assert (report.memory_space, report.used, report.capacity) == ("hbm", "41.74G", "16.00G")
     assert [each.number for each in report.allocations] == list(range(1, 16))
     assert report.generation.name == "v3"  # by the scalar in a label
@@ -170,7 +170,7 @@ def test_a_whole_report() -> None:
 
 
 def test_json() -> None:
-    whole = json.loads(json.dumps(ml.read_oom(WHOLE).to_dict()))
+    whole = json.loads(json.dumps(ml.oom(WHOLE).to_dict()))
     assert list(whole) == [
         "memory_space", "used", "capacity", "generation", "generation_reason", "messages",
         "allocations", "warnings",
@@ -200,20 +200,20 @@ def test_json() -> None:
 )
 def test_prefixes_of_a_log(prefix: str) -> None:
     logged = "".join(f"{prefix}{line}\n" for line in WHOLE.splitlines())
-    assert ml.read_oom(logged) == ml.read_oom(WHOLE)
+    assert ml.oom(logged) == ml.oom(WHOLE)
 
 
 def test_a_report_on_one_line() -> None:
-    on_one = ml.read_oom(f'{{"message": "{json.dumps(WHOLE)[1:-1]}"}}')
+    on_one = ml.oom(f'{{"message": "{json.dumps(WHOLE)[1:-1]}"}}')
     found = [(each.number, each.wastes, each.differences) for each in on_one.allocations]
-    assert found == [(e.number, e.wastes, e.differences) for e in ml.read_oom(WHOLE).allocations]
+    assert found == [(e.number, e.wastes, e.differences) for e in ml.oom(WHOLE).allocations]
 
 
 def test_places_in_a_report_on_one_line() -> None:
     text = '1. Size: 4.0K\n  Operator: op_name="f" source_file="a.py" source_line=7\n'
     text += "  Shape: s32[]\n"
     for on_one in (json.dumps({"message": text}), repr(text)):
-        (found,) = ml.read_oom(on_one).allocations
+        (found,) = ml.oom(on_one).allocations
         assert found.source == "a.py:7"
 
 
@@ -221,12 +221,12 @@ def test_places_in_a_report_on_one_line() -> None:
 def test_colours_are_left_out(escape: str) -> None:
     green, end = f"{escape}[1;32m", f"{escape}[0m"
     coloured = re.sub(r"(Size|Shape):(.*)", lambda m: f"{green}{m[1]}:{end}{m[2]}{escape}[m", WHOLE)
-    assert ml.read_oom(coloured) == ml.read_oom(WHOLE)
+    assert ml.oom(coloured) == ml.oom(WHOLE)
 
 
 def test_numbers_are_those_of_the_report() -> None:
     text = block(*KNOWN[0], number=7) + block(*KNOWN[0], number=9) + "Size: 1.0K\n"
-    report = ml.read_oom(text)
+    report = ml.oom(text)
     assert [each.number for each in report.allocations] == [7, 9, 10]
     first, second, _ = report.allocations
     assert first.alternative is second.alternative  # equal arrays are asked about once
@@ -241,7 +241,7 @@ def test_a_type_that_is_broken_over_lines() -> None:
 
 
 def test_buffers_of_other_compilers() -> None:
-    report = ml.read_oom(
+    report = ml.oom(
         "Peak buffers:\n\tBuffer 1:\n\t\tSize: 6.00MiB\n"
         '\t\tOperator: op_name="jit(f)/concatenate[dimension=0]" source_file="m.py" source_line=9\n'
         "\t\tXLA Label: concatenate\n\t\tShape: f32[4096,128,3]\n\t\t==========================\n"
@@ -274,11 +274,11 @@ def test_text_without_a_report(text: str, tmp_path: Path) -> None:
     path = tmp_path / "log.txt"
     path.write_text(text)
     with pytest.raises(ml.LayoutError, match="holds no out-of-memory report"):
-        ml.read_oom(path)
+        ml.oom(path)
 
 
 def test_a_report_without_allocations_says_where_to_look() -> None:
-    report = ml.read_oom("Ran out of memory in memory space vmem.\n")
+    report = ml.oom("Ran out of memory in memory space vmem.\n")
     assert (report.memory_space, report.used, report.allocations) == ("vmem", None, ())
     (message,) = report.messages
     assert (message.needed, message.missing) == (None, None)
@@ -287,7 +287,7 @@ def test_a_report_without_allocations_says_where_to_look() -> None:
 
 def test_an_unknown_generation_is_refused() -> None:
     with pytest.raises(ml.LayoutError, match="not a known generation"):
-        ml.read_oom(WHOLE, "v9")
+        ml.oom(WHOLE, "v9")
 
 
 @pytest.mark.slow
@@ -320,7 +320,7 @@ def test_rubbish_gives_a_report_or_an_error() -> None:
                 case _:
                     text = text[:at] + chr(dice.randrange(1, 0x2FFF)) + text[at + 1 :]
         try:
-            report = ml.read_oom(text)
+            report = ml.oom(text)
         except ml.LayoutError:
             continue
         json.dumps(report.to_dict())

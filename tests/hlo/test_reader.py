@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import morello_layouts as ml
+from morello_layouts.programs import hlo
 from morello_layouts.programs.hlo import read_hlo
 from tests.support.hlo_xla import programs
 from tests.support.paths import DATA
@@ -247,10 +248,10 @@ def test_metadata() -> None:
         'source_file="a b.py" source_line=7 source_end_line=9}'
     )
     found = one(f"x = f32[8] abs(y), {record}").metadata
-    assert found == ml.hlo.HloMetadata('jit(f)/"x"/ü{}, a=b', "add", "a b.py", 7)
+    assert found == hlo.HloMetadata('jit(f)/"x"/ü{}, a=b', "add", "a b.py", 7)
     assert found.source == "a b.py:7"
-    assert one("x = f32[8] abs(y)").metadata == ml.hlo.HloMetadata()
-    assert ml.hlo.HloMetadata().source is None
+    assert one("x = f32[8] abs(y)").metadata == hlo.HloMetadata()
+    assert hlo.HloMetadata().source is None
 
 
 def test_stack_frames() -> None:
@@ -261,7 +262,7 @@ def test_stack_frames() -> None:
     assert module.instruction("a.1").metadata.source is None
     assert read_hlo("x = f32[8] abs(y), metadata={stack_frame_id=3}").instruction(
         "x"
-    ).metadata == ml.hlo.HloMetadata(stack_frame_id=3)
+    ).metadata == hlo.HloMetadata(stack_frame_id=3)
 
 
 def test_a_source_of_its_own_comes_before_the_tables() -> None:
@@ -329,10 +330,10 @@ def test_parameters_are_in_their_order() -> None:
 
 def test_values_made_by_hand() -> None:
     shape = ml.parse("f32[8]")
-    a = ml.hlo.HloInstruction("a", "parameter", shape, literal="0")
-    b = ml.hlo.HloInstruction("b", "abs", shape, ("a",), attribute_text="calls=%f", is_root=True)
-    computation = ml.hlo.HloComputation("e", (a, b), is_entry=True)
-    module = ml.hlo.HloModule("m", (computation,))
+    a = hlo.HloInstruction("a", "parameter", shape, literal="0")
+    b = hlo.HloInstruction("b", "abs", shape, ("a",), attribute_text="calls=%f", is_root=True)
+    computation = hlo.HloComputation("e", (a, b), is_entry=True)
+    module = hlo.HloModule("m", (computation,))
     assert b.operands == ("a",)
     assert b.called_computations == ("f",)
     assert computation["%a"] is a

@@ -9,6 +9,7 @@ import pytest
 
 import morello_layouts as ml
 from morello_layouts.interfaces.explanations.report import opcode_words
+from morello_layouts.programs.hlo import HloModule
 from morello_layouts.programs.hlo.module import HloTree
 from tests.cli.test_explain import run
 from tests.support.hlo_xla import programs
@@ -17,11 +18,11 @@ LINE = re.compile(r" *(ROOT )?(\S+) = (\S+)\(")
 
 
 @pytest.fixture(scope="module")
-def modules() -> dict[str, ml.hlo.HloModule]:
+def modules() -> dict[str, HloModule]:
     return {name: ml.read_hlo(text) for name, text in programs().items()}
 
 
-def test_each_instruction_stands_in_the_tree_once(modules: dict[str, ml.hlo.HloModule]) -> None:
+def test_each_instruction_stands_in_the_tree_once(modules: dict[str, HloModule]) -> None:
     for name, module in modules.items():
         lines = list(HloTree(module).lines())
         found = [match[2] for line in lines if (match := LINE.match(line))]
@@ -56,7 +57,7 @@ def test_the_command_prints_it(tmp_path: Path) -> None:
 
 
 def test_every_operation_that_compilers_wrote_has_words(
-    modules: dict[str, ml.hlo.HloModule],
+    modules: dict[str, HloModule],
 ) -> None:
     unknown = {i.opcode for m in modules.values() for i in m.instructions if not opcode_words(i)}
     assert unknown == set()

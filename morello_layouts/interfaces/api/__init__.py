@@ -15,7 +15,7 @@ if TYPE_CHECKING:
         simplify as simplify,
     )
     from morello_layouts.interfaces.api.gpu import (
-        bank_conflicts as bank_conflicts,
+        banks as banks,
         best_swizzle as best_swizzle,
         cache_lines as cache_lines,
         coalescing as coalescing,
@@ -29,12 +29,13 @@ if TYPE_CHECKING:
     from morello_layouts.interfaces.api.proofs import (
         agree as agree,
         alignment as alignment,
-        are_equivalent as are_equivalent,
+        bitcast as bitcast,
         certificate as certificate,
+        equal as equal,
         is_bijective as is_bijective,
-        is_bitcast as is_bitcast,
         is_injective as is_injective,
         is_surjective as is_surjective,
+        prove as prove,
         verify as verify,
     )
     from morello_layouts.interfaces.api.recovering import recover as recover
@@ -47,13 +48,12 @@ _MODULES = {
     "arrays": "pack unpack",
     "conversions": "convert convert_all",
     "formulas": "from_sympy simplify",
-    "gpu": "bank_conflicts best_swizzle cache_lines coalescing fragments register_relayout"
-    " vector_width",
+    "gpu": "banks best_swizzle cache_lines coalescing fragments register_relayout vector_width",
     "indexing": "indexing_map",
     "layouts": "index_map relayout",
     "pictures": "draw",
-    "proofs": "agree alignment are_equivalent certificate is_bijective is_bitcast is_injective"
-    " is_surjective verify",
+    "proofs": "agree alignment bitcast certificate equal is_bijective is_injective is_surjective"
+    " prove verify",
     "recovering": "recover",
     "shardings": "rematerializations reshard",
 }

@@ -233,10 +233,10 @@ def from_sympy(
 
     >>> import morello_layouts as ml
     >>> mine = from_sympy({"i": 6, "j": 8}, "24*(j//4) + 4*i + j%4")
-    >>> ml.are_equivalent(mine, "[1, 0, 1 p(4)]").holds
+    >>> ml.equal(mine, "[1, 0, 1 p(4)]").holds
     True
     >>> wrong = from_sympy({"i": 6, "j": 8}, "24*(j//4) + 4*i + j%3")
-    >>> ml.are_equivalent(wrong, "[1, 0, 1 p(4)]").counterexample
+    >>> ml.equal(wrong, "[1, 0, 1 p(4)]").counterexample
     (0, 3)
     >>> print(from_sympy((6, 8), lambda i, j: 24 * (j // 4) + 4 * i + j % 4))
     (d0, d1) -> 24*(d1//4) + 4*d0 + d1%4

@@ -51,7 +51,7 @@ AccessLike: TypeAlias = "str | Access | Layout | IndexMap | Callable[[int], Any]
 """An access of a warp: its text, such as ``"column.b128"``, a fragment, or a function."""
 
 
-def bank_conflicts(
+def banks(
     shared: LayoutLike,
     access: AccessLike,
     shape: Shape | None = None,
@@ -95,15 +95,15 @@ def bank_conflicts(
         UnsupportedError: if the elements of a lane are not one aligned vector, or nobody says
             which lanes of such an access a GPU serves together.
 
-    >>> print(bank_conflicts("f32[32,32]", "column"))
+    >>> print(banks("f32[32,32]", "column"))
     32-way conflict: load column of f32[32,32]{1,0}, 32 bits
       lanes 0, 1, 2, 3, 4, 5, 6, … 31 ask for words 0, 32, 64, 96, 128, 160, 192, … 992 of bank 0 \
 at (0, 0)
       words have rank 5 in the bits of the lane, banks rank 0: 2^(5 - 0) = 32
       1,024 wavefronts for 32 instructions: 32 at best
-    >>> bank_conflicts("(32,32):(33,1)", "column", bits=32).ways
+    >>> banks("(32,32):(33,1)", "column", bits=32).ways
     1
-    >>> print(bank_conflicts("f32[32,LD]", "column").verdict)
+    >>> print(banks("f32[32,LD]", "column").verdict)
     gcd(LD, 32)-way conflict
     """
     m = _with_dims(index_map(shared, shape, assuming=assuming, notation=notation))
@@ -163,11 +163,11 @@ def coalescing(
 
     Args:
         layout: the layout in global memory; its buffer begins at a multiple of 128 bytes.
-        access: what the 32 lanes read or write, as for :func:`bank_conflicts`.
+        access: what the 32 lanes read or write, as for :func:`banks`.
         shape: the sizes, for a layout that carries none.
         bits: bits of an element; by default those of the layout's element type.
         vector: elements of a lane, for a function.
-        at: the coordinate at which the access begins, as for :func:`bank_conflicts`.
+        at: the coordinate at which the access begins, as for :func:`banks`.
         notation: the notation of a text, as for ``parse``.
 
     Raises:
@@ -204,14 +204,14 @@ def cache_lines(
 
     Args:
         layout: the layout in memory; its buffer begins at the start of a line.
-        access: what is read or written, as for :func:`bank_conflicts`.
+        access: what is read or written, as for :func:`banks`.
         shape: the sizes, for a layout that carries none.
         bits: bits of an element; by default those of the layout's element type.
         line: bytes of a line.
         lanes: elements, or vectors, of one run: 16 for a gather of 16 lanes. By default a run is a
             whole row or column.
         vector: elements of a lane, for a function.
-        at: the coordinate at which the only run begins, as for :func:`bank_conflicts`.
+        at: the coordinate at which the only run begins, as for :func:`banks`.
         notation: the notation of a text, as for ``parse``.
 
     Raises:
@@ -279,7 +279,7 @@ def best_swizzle(
     Args:
         shape: the sizes of the tile; elements along the last dimension are neighbours.
         bits: bits of an element.
-        accesses: what warps read and write, each as for :func:`bank_conflicts`; one with a name at
+        accesses: what warps read and write, each as for :func:`banks`; one with a name at
             every place of the tile.
 
     Raises:
@@ -295,7 +295,7 @@ def best_swizzle(
       CuTe: Sw<3,3,3> o 0 o (64,64):(64,1)
       Triton: #ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>
       nothing is better: each phase takes one round
-    >>> bank_conflicts(best.layout, "ldmatrix", bits=16).verdict
+    >>> banks(best.layout, "ldmatrix", bits=16).verdict
     'no conflicts'
     >>> best_swizzle((10, 48), 32, ["row", "column"]).cuda
     'row * 48 + (column ^ ((row >> 1) & 7))'

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from morello_layouts.proof.equivalent import Alignment
 
 
-def is_bitcast(
+def bitcast(
     a: LayoutLike,
     b: LayoutLike,
     shape: Shape | None = None,
@@ -72,11 +72,11 @@ def is_bitcast(
     Elements of different widths correspond as in HLO's ``bitcast-convert``: the wide array has
     one dimension less.
 
-    >>> is_bitcast("f32[4,6]{1,0}", "f32[2,2,3,2]{3,2,1,0}").kind
+    >>> bitcast("f32[4,6]{1,0}", "f32[2,2,3,2]{3,2,1,0}").kind
     'reshape'
-    >>> is_bitcast("f32[2,2,3,2]", "f32[2,3,2,2]", correspondence=(0, 2, 1, 3)).slot
+    >>> bitcast("f32[2,2,3,2]", "f32[2,3,2,2]", correspondence=(0, 2, 1, 3)).slot
     2
-    >>> print(is_bitcast("f32[M,N]{1,0:T(1,128)}", "f32[M,N]{1,0}").condition)
+    >>> print(bitcast("f32[M,N]{1,0:T(1,128)}", "f32[M,N]{1,0}").condition)
     128 | N, or M = 1
     """
     from morello_layouts import proof
@@ -168,7 +168,63 @@ def is_bijective(
     return _asked(proof.is_bijective, one, budget, confirm)
 
 
-def are_equivalent(
+Asked: TypeAlias = Literal["bijective", "injective", "surjective", "verify"]
+"""What is to be proved of a layout."""
+
+
+def prove(
+    layout: MapLike,
+    shape: Shape | None = None,
+    *,
+    question: Asked = "bijective",
+    names: str | None = None,
+    assuming: Assuming | None = None,
+    notation: str | None = None,
+    budget: int | None = None,
+    confirm: bool = True,
+) -> Proof:
+    """Prove or disprove that a layout is bijective.
+
+    Sizes may be names. The answer then says for which sizes the layout is bijective.
+
+    Args:
+        layout: text in any notation; or a layout, or the map of a formula.
+        shape: the sizes of the array, if the layout's text carries none: 6x8, or names: M,N.
+        question: what is asked instead: ``injective``, ``surjective``, or ``verify``.
+        names: names of the coordinates, in place of d0, d1, ….
+        assuming: facts about symbolic sizes, as for ``index_map``.
+        notation: the notation of a text, as for ``parse``.
+        budget: ISL operations after which the answer is undecided, by default about a second's.
+        confirm: ask ISL too for what digits decide.
+
+    >>> print(prove("[1, 0, 1 p(4)]", (6, 8)))
+    bijective: injective and surjective. Decided by digits, confirmed by ISL.
+    >>> prove("f32[M,N]{1,0:T(2,2)}", question="surjective").verdict
+    'surjective iff 2 | M and 2 | N'
+    """
+    if question not in get_args(Asked):
+        raise LayoutError(
+            f"question: expected {', '.join(get_args(Asked))}, got {shown(question)}",
+            "these can be proved of one layout",
+            "give one of them",
+        )
+    from morello_layouts import proof
+
+    if isinstance(layout, AffineMap):
+        one = subject(layout, shape, assuming=assuming)
+    else:
+        one = subject(index_map(layout, shape, assuming=assuming, names=names, notation=notation))
+    if question == "verify":
+        return verify(one.formula(), budget=budget)  # which asks ISL anyway
+    asked: dict[str, Callable[..., Proof]] = {
+        "bijective": proof.is_bijective,
+        "injective": proof.is_injective,
+        "surjective": proof.is_surjective,
+    }
+    return _asked(asked[question], one, budget, confirm)
+
+
+def equal(
     a: MapLike,
     b: MapLike,
     shape: Shape | None = None,
@@ -189,9 +245,9 @@ def are_equivalent(
         notation: the notation of each text, as for ``parse``.
         budget: ISL operations after which the answer is undecided, by default about a second's.
 
-    >>> print(are_equivalent("f32[6,8]{1,0:T(6,4)}", "[1, 0, 1 p(4)]").holds)
+    >>> print(equal("f32[6,8]{1,0:T(6,4)}", "[1, 0, 1 p(4)]").holds)
     True
-    >>> are_equivalent("f32[M,N]{1,0:T(2,128)}", "f32[M,N]{1,0:T(8,128)}").verdict
+    >>> equal("f32[M,N]{1,0:T(2,128)}", "f32[M,N]{1,0:T(8,128)}").verdict
     'equivalent iff N <= 128'
     """
     from morello_layouts import proof
@@ -318,7 +374,7 @@ def certificate(
             formula, that the other three are ``"equivalent"``. For two layouts
             ``"equivalent"``, the default, or ``"bitcast"``.
         transpose: for a bitcast, the order of the first layout's dimensions in the second; by
-            default their own. ``"any"``: the one that ``is_bitcast`` finds for ``"any"``; if that
+            default their own. ``"any"``: the one that ``bitcast`` finds for ``"any"``; if that
             splits tiles or one array is larger, the views that it compares are ``"equivalent"``.
         assuming: facts about symbolic sizes, as for ``index_map``.
 

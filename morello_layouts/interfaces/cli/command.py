@@ -83,8 +83,8 @@ class Command(click.Command):
         if p.name not in inspect.signature(self.function).parameters:
             module = sys.modules[self.public[0].__module__]
         choices = _choices(module, type_name)
-        if type_name == "Question":
-            for choice, asked in zip(choices, self.public, strict=True):
+        if type_name == "Asked":  # the public functions behind the first answer one choice each
+            for choice, asked in zip(choices, self.public[1:], strict=True):
                 words = lead(asked)[0].replace("Decide whether", "Whether")
                 first: dict[str, Any] = {"default": choice} if choice == p.default else {}
                 yield Option([f"--{choice}", p.name], flag_value=choice, help=words, **first)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import click
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from morello_layouts.machines.resharding import Plan
     from morello_layouts.outputs.picture import Picture
     from morello_layouts.outputs.picture.panel import Panel
-    from morello_layouts.proof import Proof
     from morello_layouts.proof.bitcast import Bitcast, Correspondence
 
 
@@ -75,40 +74,6 @@ def notation_list(name: str | None = None) -> Answer:
     return Answer({"notations": facts}, "\n".join(lines), holds=bool(found))
 
 
-Question: TypeAlias = Literal["bijective", "injective", "surjective", "verify"]
-
-_QUESTIONS: Final = {
-    "bijective": "is_bijective",
-    "injective": "is_injective",
-    "surjective": "is_surjective",
-    "verify": "verify",
-}
-
-
-def prove(
-    layout: LayoutLike,
-    shape: Shape | None = None,
-    *,
-    question: Question = "bijective",
-    names: str | None = None,
-    assuming: Assuming | None = None,
-    confirm: bool = True,
-    **more: Any,
-) -> Proof:
-    """Prove or disprove that a layout is bijective.
-
-    Sizes may be names. The answer then says for which sizes the layout is bijective.
-
-    Args:
-        names: names of the coordinates, in place of d0, d1, ….
-        confirm: ask ISL too for what digits decide.
-    """
-    m = api.index_map(layout, shape, assuming=assuming, names=names)
-    if question != "verify":  # which asks ISL anyway
-        more["confirm"] = confirm
-    return cast("Proof", getattr(api, _QUESTIONS[question])(m, **more))
-
-
 def bitcast(
     a: LayoutLike,
     b: LayoutLike,
@@ -127,12 +92,12 @@ def bitcast(
         in_any_way: any reshape or transpose that is free.
     """
     found: Correspondence = "any" if in_any_way else "row-major"
-    return api.is_bitcast(a, b, shape, correspondence=transpose or found, **more)
+    return api.bitcast(a, b, shape, correspondence=transpose or found, **more)
 
 
 Memory: TypeAlias = Literal["shared", "global", "cache"]
 
-_MEMORIES: Final = {"shared": "bank_conflicts", "global": "coalescing", "cache": "cache_lines"}
+_MEMORIES: Final = {"shared": "banks", "global": "coalescing", "cache": "cache_lines"}
 
 
 def banks(

@@ -14,8 +14,9 @@ import click
 
 import morello_layouts
 from morello_layouts.errors import LayoutError
-from morello_layouts.interfaces.cli.table import GROUPS, NAME, ROWS
+from morello_layouts.interfaces.cli.table import NAME, ROWS
 from morello_layouts.interfaces.cli.terminal import Status, error_in_options, print_error
+from morello_layouts.interfaces.questions import QUESTIONS
 
 SHORT = "mlay"
 
@@ -55,9 +56,10 @@ class _Commands(click.Group):
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands in their groups."""
         width = max(map(len, ROWS))
-        for title, group in GROUPS.items():
+        for title, group in QUESTIONS.items():
+            names = " ".join(question.commands for question in group).split()
             with formatter.section(title):
-                formatter.write_dl([(row.name.ljust(width), row.does) for row in group])
+                formatter.write_dl([(name.ljust(width), ROWS[name].does) for name in names])
 
 
 @cache

@@ -124,7 +124,7 @@ def hlo(
         tree: show computations, instructions and what they call.
     """
     from morello_layouts.programs.diagnostics import compare_hlo, diagnose
-    from morello_layouts.programs.diagnostics.fleet import is_pattern
+    from morello_layouts.programs.diagnostics.fleet import is_many
 
     if indexing is not None:
         from morello_layouts.interfaces.api import indexing_map
@@ -140,7 +140,7 @@ def hlo(
         from morello_layouts.programs.hlo.module import HloTree
 
         return "\n".join(HloTree(read_module(file)).lines())
-    if other is None and (is_pattern(file) or _is_folder(file)):
+    if other is None and is_many(file):
         many = _many(file, jobs, dask)
         if parquet is not None:
             many.write_parquet(parquet)
@@ -166,13 +166,6 @@ def hlo(
             "give the path of a file for one of them",
         )
     return compare_hlo(read_module(file), read_module(other))
-
-
-def _is_folder(file: str) -> bool:
-    try:
-        return Path(file).is_dir()
-    except (OSError, ValueError):  # too long, or no path at all
-        return False
 
 
 def _many(file: str, jobs: int, dask: str | None) -> FleetReport:
@@ -204,9 +197,9 @@ def oom(file: File, *, generation: str | None = None) -> OomReport:
         file: the compiler's message, or a whole log with it, or - for standard input.
         generation: the generation of TPUs for alternatives, by default inferred from the layouts.
     """
-    from morello_layouts.programs.diagnostics import read_oom
+    from morello_layouts.programs import diagnostics
 
-    return read_oom(_standard_input() if file == "-" else Path(file), generation)
+    return diagnostics.oom(_standard_input() if file == "-" else Path(file), generation)
 
 
 def _standard_input() -> str:

@@ -15,7 +15,7 @@ from morello_layouts.core.fields import frozen
 from morello_layouts.core.limits import EXERCISE_TEXT
 from morello_layouts.core.maps import AffineMap, IndexMap, Map
 from morello_layouts.errors import LayoutError, ParseError, ShapeError
-from morello_layouts.interfaces.api import are_equivalent, from_sympy, index_map
+from morello_layouts.interfaces.api import equal, from_sympy, index_map
 from morello_layouts.interfaces.api.layouts import Shape, subject
 from morello_layouts.notations import parse, parse_expression
 
@@ -242,7 +242,7 @@ class Exercise:
         return Feedback(False, f"{same}; floors and mods: {found}, and {self.most} are enough")
 
     def _equals_solution(self, given: IndexMap | AffineMap) -> Proof:
-        return are_equivalent(given, self._map(self.solution))
+        return equal(given, self._map(self.solution))
 
     def _map(self, answer: Any) -> IndexMap | AffineMap:
         return AnswerReader(self.shape, self.names, self.size).read(answer)

@@ -13,11 +13,11 @@ from morello_layouts.core.description import count
 from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.maps import AffineMap, IndexMap
 from morello_layouts.interfaces.api import (
-    are_equivalent,
-    bank_conflicts,
+    banks,
+    bitcast,
+    equal,
     index_map,
     is_bijective,
-    is_bitcast,
     is_surjective,
 )
 from morello_layouts.interfaces.exercises.exercise import Feedback, number_of
@@ -84,7 +84,7 @@ def slots_in_tiles(given: IndexMap | AffineMap) -> int | None:
         return None
     for order in permutations(range(len(given.shape))):
         layout = index_map(f"{{{','.join(map(str, order))}:T(8,128)}}", given.shape)
-        if given.size == layout.size and are_equivalent(given, layout).holds:
+        if given.size == layout.size and equal(given, layout).holds:
             return int(layout.size)
     return None
 
@@ -114,11 +114,11 @@ def is_free(given: IndexMap | AffineMap) -> Proof | Feedback:
     """Check that the transpose of the program's parameter is a bitcast."""
     if given.recipe is None:
         return Feedback(False, "give a layout, such as {1,0:T(32,128)(4,1)}")
-    return is_bitcast("s8[128,256]{1,0:T(32,128)(4,1)}", given, correspondence=(1, 0))
+    return bitcast("s8[128,256]{1,0:T(32,128)(4,1)}", given, correspondence=(1, 0))
 
 
 def _ways(pitch: int, columns: int, access: str, bits: int) -> int:
-    found = bank_conflicts(f"({columns},{columns}):({pitch},1)", access, bits=bits)
+    found = banks(f"({columns},{columns}):({pitch},1)", access, bits=bits)
     assert isinstance(found, BankConflicts)
     return found.ways
 
@@ -186,7 +186,7 @@ def _instructions(
     for k in range(0, len(starts), 32):
         lanes = [(int(offsets[element]),) for element in starts[k : k + 32]]
         reading = Lanes(lambda lane, at=lanes: at[lane], vector)  # type: ignore[misc]
-        found = bank_conflicts(f"({rows * columns}):(1)", reading, bits=bits)
+        found = banks(f"({rows * columns}):(1)", reading, bits=bits)
         assert isinstance(found, BankConflicts)
         yield starts[k], found
 

@@ -92,9 +92,9 @@ def _pair(m: IndexMap, text: str) -> _Pair:
 
 
 def _with_layout(one: IndexMap, other: IndexMap) -> LayoutComparison:
-    same = api.are_equivalent(one, other)
+    same = api.equal(one, other)
     try:
-        bitcast = verdict_row("bitcast", api.is_bitcast(one, other))
+        bitcast = verdict_row("bitcast", api.bitcast(one, other))
     except LayoutError as error:
         bitcast = Row("bitcast", f"unknown: {error.what}")
     rows = (
@@ -117,7 +117,7 @@ def _resharding(one: IndexMap, other: IndexMap) -> Iterator[Row]:
 
 def _with_formula(m: IndexMap, text: str) -> LayoutComparison:
     mine = formula_for(m, text)
-    same = api.are_equivalent(m, mine)
+    same = api.equal(m, mine)
     own = str(renamed(mine.form, mine.names))
     both = Row("formula", f"{own}   (simplified)"), Row("layout", str(renamed(m.form, m.names)))
     return LayoutComparison(" ".join(text.split()), (m,), same, (*_counterexample(same), *both))
@@ -401,7 +401,7 @@ def banks_of(m: IndexMap, text: str) -> Banks:
         bits = int(typed[2])
     else:
         bits = _DEFAULT if m.element_type is None else m.element_type.bits
-    found = api.bank_conflicts(m, text if typed is None else typed[1], bits=bits)
+    found = api.banks(m, text if typed is None else typed[1], bits=bits)
     assumed = text if typed is None and m.element_type is None else ""
     bits_row = Row("elements", f"of {bits} bits", is_dim=bool(assumed))
     if isinstance(found, BankFormula):

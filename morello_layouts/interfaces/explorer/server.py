@@ -9,6 +9,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
+from html import escape
 from http.client import HTTPConnection
 from importlib.resources import files
 from typing import Any, Final
@@ -18,6 +19,7 @@ from morello_layouts.core import limits
 from morello_layouts.errors import LayoutError
 from morello_layouts.interfaces.explorer.subject import FieldError, Question, error_dict
 from morello_layouts.interfaces.explorer.worker import Worker
+from morello_layouts.interfaces.questions import every_question
 
 HOST: Final = "127.0.0.1"
 
@@ -60,6 +62,19 @@ Response = tuple[str, str, bytes]
 """A status, a media type and a body."""
 
 
+def content(path: str) -> bytes:
+    """Return a file of the page; a field's label shows the question that the field answers."""
+    package, name, _ = FILES[path]
+    found = files(package).joinpath(name).read_bytes()
+    if path != "index.html":
+        return found
+    text = found.decode()
+    for question in every_question():
+        label = f'<label for="{question.field}"'
+        text = text.replace(f"{label}>", f'{label} title="{escape(question.asks)}">')
+    return text.encode()
+
+
 class Application:
     """The explorer as a WSGI application.
 
@@ -70,8 +85,7 @@ class Application:
     def __init__(self, ask: Callable[[dict[str, str], Callable[[], bool]], bytes]) -> None:
         self._ask = ask
         self._files = {
-            f"/{path}": ("200 OK", kind, files(package).joinpath(name).read_bytes())
-            for path, (package, name, kind) in FILES.items()
+            f"/{path}": ("200 OK", kind, content(path)) for path, (*_, kind) in FILES.items()
         }
         self._files["/"] = self._files.pop("/index.html")
 

@@ -88,7 +88,7 @@ def assert_no_conflicts(
 
     Args:
         layout: the layout in shared memory.
-        accesses: such as ``"row"``, ``"column.b128"`` or ``"ldmatrix"``, as for ``bank_conflicts``.
+        accesses: such as ``"row"``, ``"column.b128"`` or ``"ldmatrix"``, as for ``banks``.
         shape: the sizes, if the layout does not carry them.
         bits: of an element, if the layout names no type.
         assuming: facts about symbolic sizes, as for ``index_map``.
@@ -107,7 +107,7 @@ def assert_no_conflicts(
             'give for example "row" and "column.b128"',
         )
     m = index_map(layout, shape, assuming=assuming)
-    found = tuple(api.bank_conflicts(m, access, bits=bits) for access in accesses)
+    found = tuple(api.banks(m, access, bits=bits) for access in accesses)
     wrong = [str(each) for each in found if has_conflicts(each)]
     if wrong:
         raise AssertionError("\n".join(wrong))
@@ -115,7 +115,7 @@ def assert_no_conflicts(
 
 
 def has_conflicts(answer: Any) -> bool:
-    """Return whether an answer of ``bank_conflicts`` has any, at some sizes."""
+    """Return whether an answer of ``banks`` has any, at some sizes."""
     ways = answer.ways
     return bool((ways if isinstance(ways, int) else max(ways)) > 1)
 
@@ -149,7 +149,7 @@ def assert_matches(
     """
     m = index_map(layout, shape, assuming=assuming)
     try:
-        answer = api.are_equivalent(function, m, shape if shape is not None else m.recipe.shape)
+        answer = api.equal(function, m, shape if shape is not None else m.recipe.shape)
     except LayoutError:
         _require_each(function, m)
         return

@@ -155,13 +155,13 @@ class Contract(Displayed):
             holds = False if False in verdicts else None if None in verdicts else True
             return holds, str(found)
         if self.kind == "equal":
-            proof = api.are_equivalent(own["a"], own["b"], sizes, assuming=assuming)
+            proof = api.equal(own["a"], own["b"], sizes, assuming=assuming)
             return proof.holds, str(proof)
         m = index_map(own["layout"], sizes, assuming=assuming)
         if self.kind == "bijective":
             proof = api.is_bijective(m)
             return proof.holds, str(proof)
-        answers = [api.bank_conflicts(m, each, bits=own.get("bits")) for each in own["accesses"]]
+        answers = [api.banks(m, each, bits=own.get("bits")) for each in own["accesses"]]
         return not any(map(has_conflicts, answers)), "\n".join(map(str, answers))
 
     def __str__(self) -> str:

@@ -2,9 +2,9 @@
 
 from morello_layouts.programs.diagnostics.comparison import HloComparison, compare_hlo
 from morello_layouts.programs.diagnostics.diagnosis import Diagnosis, diagnose
-from morello_layouts.programs.diagnostics.fleet import FleetReport, diagnose_many
+from morello_layouts.programs.diagnostics.fleet import FleetReport, diagnose_many, hlo
 from morello_layouts.programs.diagnostics.memory_report import MemoryReport, memory
-from morello_layouts.programs.diagnostics.oom import OomReport, read_oom
+from morello_layouts.programs.diagnostics.oom_report import OomReport, oom
 
 __all__ = [
     "Diagnosis",
@@ -15,6 +15,7 @@ __all__ = [
     "compare_hlo",
     "diagnose",
     "diagnose_many",
+    "hlo",
     "memory",
-    "read_oom",
+    "oom",
 ]

@@ -26,8 +26,10 @@ from morello_layouts.core.fields import frozen
 from morello_layouts.core.files import written
 from morello_layouts.core.limits import FLEET_KEYS, FLEET_ROWS, FLEET_WAITING, REPORT_CHANGES
 from morello_layouts.errors import LayoutError
+from morello_layouts.programs.diagnostics.comparison import HloComparison, compare_hlo
 from morello_layouts.programs.diagnostics.diagnosis import Diagnosis, diagnose
 from morello_layouts.programs.diagnostics.moves import effect_text
+from morello_layouts.programs.hlo import HloModule
 from morello_layouts.programs.report import (
     Columns,
     Report,
@@ -81,6 +83,20 @@ def is_pattern(text: str) -> bool:
     (True, False)
     """
     return "*" in text or "?" in text
+
+
+def is_many(text: str) -> bool:
+    r"""Return whether a text is a folder, or stands for many files; HLO itself is neither.
+
+    >>> is_many("dumps/*.txt"), is_many("%a = f32[8] parameter(0)\n/* one */")
+    (True, False)
+    """
+    if "\n" in text or " = " in text:
+        return False
+    try:
+        return is_pattern(text) or Path(text).is_dir()
+    except (OSError, ValueError):  # too long, or no path at all
+        return False
 
 
 def _in_folder(folder: Path) -> list[Path]:
@@ -460,3 +476,35 @@ def diagnose_many(
         if progress is not None:
             progress(finished, len(every))
     return fleet.report()
+
+
+def hlo(
+    program: HloModule | str | os.PathLike[str] | Any,
+    after: HloModule | str | os.PathLike[str] | None = None,
+    *,
+    generation: str | None = None,
+    top: int | None = 10,
+    jobs: int = 1,
+) -> Diagnosis | HloComparison | FleetReport:
+    """Report the cost of the layouts of a program, of many, or of a change, as the command does.
+
+    Args:
+        program: what ``diagnose`` takes; a folder, or a pattern such as ``dumps/*.txt``, is many
+            programs, as for ``diagnose_many``.
+        after: the program after a change, as for ``compare_hlo``.
+        generation: the generation of TPUs for alternatives, as for ``diagnose``.
+        top: the number of most wasteful arrays to list; None for all.
+        jobs: the number of processes that read many programs.
+
+    Raises:
+        LayoutError: if a text is not HLO, or there are no programs.
+
+    >>> print(hlo("%a = f32[8]{0} negate(%b)", "%c = f32[8]{0} negate(%d)"))
+    no difference in bytes, layouts and copies
+    instructions: 1, then 1
+    """
+    if after is not None:
+        return compare_hlo(program, after)
+    if isinstance(program, str | os.PathLike) and is_many(path := os.fspath(program)):
+        return diagnose_many([path], jobs=jobs)
+    return diagnose(program, generation, top=top)

@@ -88,7 +88,7 @@ OTHER_TEXTS: Final = (
     _kind(
         r"(?:\w++(?:\.\w++)*+: )?RESOURCE_EXHAUSTED\b|(?:E\d{4}: )|.*\b[Rr]an out of memory\b",
         "an out-of-memory message",
-        "ask morello-layouts oom FILE, or ml.read_oom",
+        "ask morello-layouts oom FILE, or ml.oom",
     ),
     _kind(
         r'module\b(?!\s*+[=:])|"?builtin\.module|func\.func|#[a-z]\w*+\s*+=|vhlo\.|stablehlo\.',

@@ -81,9 +81,9 @@ class NumberDifference:
 class OomAllocation:
     r"""One allocation of a report.
 
-    >>> from morello_layouts import read_oom
+    >>> from morello_layouts import oom
     >>> text = "1. Size: 4.0K\n Shape: f32[2,128]{1,0:T(8,128)}\n Unpadded size: 1.0K"
-    >>> (found,) = read_oom(text).allocations
+    >>> (found,) = oom(text).allocations
     >>> found.wastes[0].factor, found.differences
     (4.0, ())
     """
@@ -157,8 +157,8 @@ _LABELLED: Final = re.compile(r"%?([A-Za-z_][\w.\-]{0,200}) = ", re.ASCII)
 class OomReport(Report):
     r"""An out-of-memory report, explained. ``print`` it, or let a notebook show it.
 
-    >>> from morello_layouts import read_oom
-    >>> report = read_oom("1. Size: 4.0K\n Shape: f32[2,128]{1,0:T(8,128)}\n Unpadded size: 1.0K")
+    >>> from morello_layouts import oom
+    >>> report = oom("1. Size: 4.0K\n Shape: f32[2,128]{1,0:T(8,128)}\n Unpadded size: 1.0K")
     >>> report.allocations[0].wastes[0].reasons[0].text
     'second-minor dimension d0 of size 2 is padded to 8: tiles (8,128) have 8 rows'
     """
@@ -289,9 +289,7 @@ def _details(group: list[OomAllocation]) -> Iterator[str]:
             yield " ".join(words)
 
 
-def read_oom(
-    source: str | os.PathLike[str] | Exception, generation: str | None = None
-) -> OomReport:
+def oom(source: str | os.PathLike[str] | Exception, generation: str | None = None) -> OomReport:
     """Return the compiler's out-of-memory report, each allocation with the reason for its size.
 
     Args:
@@ -304,8 +302,8 @@ def read_oom(
         LayoutError: if the text holds no such report, the file cannot be read, or ``generation``
             is unknown.
 
-    >>> from morello_layouts import read_oom
-    >>> report = read_oom('''
+    >>> from morello_layouts import oom
+    >>> report = oom('''
     ...   1. Size: 512.00M
     ...      Operator: op_type="OneHot" op_name="one_hot"
     ...      Shape: f32[4,128,128,9,18]{4,3,0,2,1:T(8,128)}
