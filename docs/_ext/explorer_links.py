@@ -1,13 +1,15 @@
-"""Below each code block with layouts, put their pictures, and links to the site's explorer.
+"""Below code blocks with layouts, put links to the site's explorer, and the pictures asked for.
 
-A picture is a link to an interactive page of the same layout, which a click opens in place
-(``_static/live.js``); a layout is drawn once on a page. The links to the explorer are there if the
-site has one: ``sphinx-build -D explorer=explorer/index.html``.
+``<!-- picture -->`` above a block asks for a picture of its first layout, ``<!-- picture 2 by bank
+-->`` for the second one in the colours of banks. A picture is a link to an interactive page of the
+same layout, which a click opens in place (``_static/live.js``). The links to the explorer are there
+if the site has one: ``sphinx-build -D explorer=explorer/index.html``.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import cache
 from hashlib import sha256
 from html import escape
@@ -31,6 +33,7 @@ MOST: Final = 3
 
 FOLDER: Final = "_live"
 _SMALL: Final = Limits(rows=8, columns=14, slices=1, slots=0)
+_ASKED: Final = re.compile(r"<!-- picture(?: (?P<which>\d))?(?: by (?P<colour>\w+))? -->")
 _LIVE: Final = Limits(rows=12, columns=16, slices=2)
 
 _LAYOUT: Final = re.compile(
@@ -58,6 +61,13 @@ def questions(block: str) -> list[Question]:
     return [one for one in dict.fromkeys(found) if _map(one) is not None]
 
 
+def asked_above(block: nodes.Element) -> re.Match[str] | None:
+    """Return the comment above a block that asks for a picture."""
+    place = block.parent if isinstance(block.parent, nodes.container) else block
+    before = place.previous_sibling() if place.parent.index(place) else None
+    return _ASKED.search(before.astext()) if isinstance(before, nodes.raw) else None
+
+
 @cache
 def drawn(question: Question, folder: Path) -> tuple[str, float, float] | None:
     """Write a layout's picture and its page; return their name and the picture's size.
@@ -70,9 +80,13 @@ def drawn(question: Question, folder: Path) -> tuple[str, float, float] | None:
         return None
     try:
         (known,), _ = at_numbers([m], question.at)
-        colour = usual_colour(colours_of(known, None))
-        small = picture_of([known], Style(colour, formula=False), _SMALL).svg()
-        live = picture_of([known], Style(colour, strip=600), _LIVE)
+        bits = None if known.element_type is None else known.element_type.bits
+        colours = colours_of(known, bits)
+        colour = question.colour or usual_colour(colours)
+        if colour not in colours:
+            raise ValueError(f"{question.layout} has no colours by {colour}: {', '.join(colours)}")
+        small = picture_of([known], Style(colour, formula=False, element_bits=bits), _SMALL).svg()
+        live = picture_of([known], Style(colour, strip=600, element_bits=bits), _LIVE)
     except (FieldError, LayoutError):
         return None
     folder.mkdir(exist_ok=True)
@@ -94,23 +108,17 @@ def _figure(question: Question, picture: tuple[str, float, float] | None, root: 
     )
 
 
-def _is_drawn(block: nodes.Element) -> bool:
-    """Return whether a block is a notebook's cell with a picture in its output."""
-    cell = block.parent.parent
-    return "cell" in cell.get("classes", ()) and any(cell.findall(nodes.image))
-
-
 def _show(app: Sphinx, doctree: nodes.document, page: str) -> None:
     if app.builder.format != "html":
         return
     here = app.builder.get_target_uri(page).rpartition("/")[0] or "."
     root, explorer = relpath(FOLDER, here), relpath(app.config.explorer or ".", here)
-    shown = set()
     for block in list(doctree.findall(nodes.literal_block)):
-        found = questions(block.astext())[:MOST]
-        new = [] if _is_drawn(block) else [one for one in found if one not in shown]
-        shown.update(found)
-        figures = "".join(_figure(x, drawn(x, Path(app.outdir, FOLDER)), root) for x in new)
+        found, figures = questions(block.astext())[:MOST], ""
+        if asked := asked_above(block):
+            one = found[int(asked["which"] or 1) - 1]
+            one = replace(one, colour=asked["colour"] or "")
+            figures = _figure(one, drawn(one, Path(app.outdir, FOLDER)), root)
         box = nodes.container(classes=["explorer-links"])
         box += nodes.raw("", figures, format="html")
         links = nodes.paragraph()

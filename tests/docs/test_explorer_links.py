@@ -54,14 +54,27 @@ PAGE = """\
 Layouts
 =======
 
+.. raw:: html
+
+   <!-- picture -->
+
 .. code-block:: python
 
    ml.draw("f32[3,5]{1,0:T(2,2)}")
    ml.draw("f32[M,5]{1,0:T(2,2)}")
 
+.. raw:: html
+
+   <!-- picture 2 by row -->
+
 .. code-block:: python
 
    ml.index_map("f32[3,5]{1,0:T(2,2)}")
+   ml.index_map("f32[N,5]{1,0:T(2,2)}")
+
+.. code-block:: python
+
+   ml.index_map("f32[4,5]{1,0:T(2,2)}")
 
 .. code-block:: python
 
@@ -84,17 +97,17 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_each_layout_of_a_page_has_one_picture_and_its_links(site: Path) -> None:
+def test_a_picture_is_drawn_where_one_is_asked_for(site: Path) -> None:
     text = (site / "how" / "page.html").read_text()
     pictures = re.findall(r'<a class="live" href="([^"]+)"[^>]*><img src="([^"]+)"', text)
     assert len(pictures) == 2
-    assert text.count("explorer/index.html#layout=") == 3
+    assert text.count("explorer/index.html#layout=") == 5
     assert 'href="../explorer/index.html#layout=f32%5B3%2C5%5D%7B1%2C0%3AT%282%2C2%29%7D"' in text
     for file in (file for pair in pictures for file in pair):
         assert 'class="cell"' in (site / "how" / file).read_text(), file
     shown = [(site / "how" / svg).read_text() for _, svg in pictures]
     assert "f32[3,5]{1,0:T(2,2)}" in shown[0]
-    assert "M = 10" in shown[1]  # a symbolic size has a number
+    assert "N = 10" in shown[1]  # a symbolic size has a number
 
 
 @pytest.mark.slow
