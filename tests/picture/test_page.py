@@ -265,3 +265,21 @@ def test_hostile_titles_do_nothing(tmp_path: Path) -> None:
     (title, harm), _ = driven(page, steps, tmp_path)
     assert title == hostile
     assert harm is None
+
+
+@pytest.mark.slow
+def test_a_lane_is_lit_in_all_operands(tmp_path: Path) -> None:
+    name = "SM80_16x8x16_F32F16F16F32_TN"
+    steps = """
+      enter("cell", 5);
+      const lit = [...document.querySelectorAll("#picture g.panel")].map(panel =>
+        [...panel.querySelectorAll(".ring")].map(ring => Number(ring.parentNode.dataset.o)));
+      log.push(lit.map(held => held.sort((a, b) => a - b)));
+      log.push([...document.querySelectorAll(".details .hint")].map(hint => hint.textContent));
+    """
+    lit, hints, _ = driven(ml.draw(name).html(), steps, tmp_path)
+    lane = ml.index_map(f"{name} A").place(*ml.index_map(f"{name} A").coordinates(5))["lane"]
+    for held, operand in zip(lit, "ABC", strict=True):
+        m = ml.index_map(f"{name} {operand}")
+        assert held == [p for p in range(m.size) if m.place(*m.coordinates(p))["lane"] == lane]
+    assert [hint.partition(" holds ")[0] for hint in hints][1:] == [f"lane {lane}"] * 2

@@ -41,7 +41,9 @@ def draw(
     """Draw a layout, or two side by side: offsets, tiles, padding and the memory strip.
 
     Args:
-        layout: text in any notation; or a layout, or an index map, of known sizes.
+        layout: text in any notation; or a layout, or an index map, of known sizes. A matrix
+            instruction without an operand is drawn with all that are in registers; a page lights
+            what one lane holds of each.
         other: a second layout of the same array, drawn beside the first. Elements that lie
             elsewhere in it are marked. A tuple or list of sizes is the shape.
         shape: the sizes, for a layout that carries none.
@@ -88,14 +90,15 @@ def draw(
         from morello_layouts.outputs.picture import Limits, Style, picture_of, unswizzled
 
     second, sizes = _second_and_shape(other, shape)
+    operands = _operands(layout) if second is None and sizes is None else []
     maps: Sequence[IndexMap] = (
-        [index_map(layout, sizes, notation=notation)]
-        if second is None
-        else index_maps(layout, second, sizes, notation=notation)
+        index_maps(layout, second, sizes, notation=notation)
+        if second is not None
+        else operands or [index_map(layout, sizes, notation=notation)]
     )
     maps = maps if names is None else [m.named(*as_names(names)) for m in maps]
     maps = maps if at is None else list(_at(maps, at))
-    plain = None if second is not None or colour else unswizzled(maps[0])
+    plain = None if second is not None or colour or operands else unswizzled(maps[0])
     maps = maps if plain is None else [plain.named(*maps[0].names), *maps]
     style = Style(
         colour=colour,
@@ -106,8 +109,20 @@ def draw(
         box_tiles=as_index(box_tiles),
         formula=bool(formula),
     )
-    limits = Limits(max_rows, max_columns, max_slices, max_slots)
-    return picture_of(maps, style, limits, marks=plain is None)
+    limits = Limits(max_rows, max_columns, max_slices, 0 if operands else max_slots)
+    return picture_of(maps, style, limits, marks=plain is None, joined=bool(operands))
+
+
+def _operands(layout: LayoutLike) -> list[IndexMap]:
+    """Return the operands of a matrix instruction named without one, each layout once."""
+    with importing:
+        from morello_layouts.notations.fragments.instructions import instructions, key
+
+    found = instructions().get(key(layout.strip())) if isinstance(layout, str) else None
+    if found is None or found.default is not None:
+        return []
+    maps = [index_map(f"{found.name} {operand}") for operand in found.operands()]
+    return [m for k, m in enumerate(maps) if m.recipe not in [one.recipe for one in maps[:k]]]
 
 
 def html_of(layout: LayoutLike) -> str:

@@ -55,7 +55,7 @@ ROWS: Final = {row.name: row for row in (
         '"f32[3,5]{1,0:T(2,2)}" "{1,0}" -o both.html',
         '"bf16[32,256]{1,0:T(8,128)(2,1,1,1)}" --colour word -o words.svg',
         '"f32[M,N]{1,0:T(2,2)}" --at M=3,N=5',
-        '"SM80_16x8x16_F32F16F16F32_TN C" -o lanes.svg',
+        "SM80_16x8x16_F32F16F16F32_TN -o lanes.html",
         '"bf16[8,8]{1,0:T(2,4)(2,1,1,1)}" --mark 6,5 -o dot.png',
     ), saves="picture", then="layouts:drawing",
         json={"": "file, panels=outputs.picture.panel:Panel"},

@@ -78,6 +78,8 @@ function interactive(root, panels) {
   function show(k, offset) {
     const here = found(panels[k], offset), marked = [];
     for (const place of root.querySelectorAll(".on")) ring(place, false);
+    const holder = (panels[k].byOffset.get(offset) || {}).h;
+    if (holder !== undefined) { light(holder, k, offset); return; }
     panels.forEach((panel, other) => {
       let at = other === k ? offset : null;
       if (other !== k && here.coordinate) {
@@ -93,6 +95,17 @@ function interactive(root, panels) {
     follow(marked, k);
     const at = k ? null : offset;
     root.dispatchEvent(new CustomEvent("chosen", { detail: panels[k].values[at] || null }));
+  }
+
+  // The elements that a lane holds of each operand of an instruction.
+  function light(holder, k, offset) {
+    panels.forEach((panel, other) => {
+      const held = panel.cells.filter(cell => cell.h === holder);
+      for (const cell of held)
+        for (const place of panel.marks.get(cell.o) || []) ring(place, true);
+      const at = held.map(cell => bracketed(cell.c)).join(", ") || "none that is shown here";
+      describe(panel, other, other === k ? offset : null, `lane ${holder} holds ${at}`);
+    });
   }
 
   // Show other numbers in a layout's cells, by their offsets, and some cells faint.

@@ -33,7 +33,7 @@ from morello_layouts.core.recipe import (
     physical_coordinates,
 )
 from morello_layouts.core.recipe.views import Column, elements_of, filled
-from morello_layouts.outputs.picture.panel import Panel, borders
+from morello_layouts.outputs.picture.panel import Panel, borders, key_of
 from morello_layouts.outputs.picture.svg import picture_svg
 from morello_layouts.outputs.picture.svg_parts import element, escaped
 from morello_layouts.outputs.picture.view import within_axes
@@ -233,6 +233,7 @@ def _data(panel: Panel) -> dict[str, Any]:
                 "t": cell.tiles,
                 "at": (k, row, column),
                 "e": panel.elsewhere.get(cell.coordinate),
+                **({"h": key_of(cell, panel.style, panel.view)} if panel.is_joined else {}),
             }
             for k, row, column, cell in places
         ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import field
 from itertools import pairwise
+from types import MappingProxyType
 from typing import ClassVar, Final, NamedTuple, TypeAlias
 
 from morello_layouts.core.fields import frozen
@@ -186,8 +187,12 @@ def key_of(place: Cell | Slot, style: Style, view: View) -> Hashable:
     return view.place(place.offset)[style.colour]
 
 
-def colour_numbers(view: View, style: Style) -> dict[Hashable, int]:
+def colour_numbers(
+    view: View, style: Style, chosen: Mapping[Hashable, int] = MappingProxyType({})
+) -> dict[Hashable, int]:
     """Return a pastel's number for each tile or word, other than those of its neighbours.
+
+    What has a number in ``chosen`` keeps it.
 
     The numbers follow the order in which the cells are read, so a few tiles all differ. Offsets
     have the numbers after the pastels', in their order.
@@ -197,7 +202,7 @@ def colour_numbers(view: View, style: Style) -> dict[Hashable, int]:
         offsets = sorted({place.offset for place in places})
         steps = len(LIGHT.scale)
         return {p: len(LIGHT.pastels) + k * steps // len(offsets) for k, p in enumerate(offsets)}
-    chosen: dict[Hashable, int] = {}
+    chosen = dict(chosen)
     for key, neighbours in _keys(view, style):
         if key not in chosen:
             taken = {chosen[other] for other in neighbours if other in chosen}
@@ -243,6 +248,8 @@ class Panel:
     #: the offset in the picture's other map of each shown element that moves.
     elsewhere: Mapping[tuple[int, ...], int] = field(hash=False)
     moved: str  #: the number of all elements that move, as a sentence.
+    #: whether all cells of one lane are lit together, in all panels.
+    is_joined: bool = False
 
     json_keys: ClassVar = (
         *("text=title", "shape=view.shape", "size=map.size", "levels=tile_sizes"),

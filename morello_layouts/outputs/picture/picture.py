@@ -161,15 +161,21 @@ def unswizzled(m: IndexMap) -> IndexMap | None:
 
 
 def picture_of(
-    maps: Sequence[IndexMap], style: Style, limits: Limits, *, marks: bool = True
+    maps: Sequence[IndexMap],
+    style: Style,
+    limits: Limits,
+    *,
+    marks: bool = True,
+    joined: bool = False,
 ) -> Picture:
     """Return the picture of index maps of one shape; with marks, of what lies elsewhere in another.
 
-    Elements have the bits of the style, or of the map's element type if the style has none.
+    Elements have the bits of the style, or of the map's element type if the style has none. Joined
+    maps are operands of one instruction: their shapes may differ, and a lane has one colour.
     """
     for m in maps:
         _require_known(m)
-    if len({m.recipe.shape for m in maps}) > 1:
+    if len({m.recipe.shape for m in maps}) > 1 and not joined:
         raise ShapeError(
             f"the shapes differ: {' and '.join(str(m.shape) for m in maps)}",
             "a picture compares layouts of one array",
@@ -178,7 +184,7 @@ def picture_of(
     views = [_view(m, limits) for m in maps]
     if swizzled := reduce(or_, (view.swizzled for view in views), 0):
         views = [replace(view, swizzled=swizzled) for view in views]
-    panels = []
+    panels: list[Panel] = []
     for k, (m, view) in enumerate(zip(maps, views, strict=True)):
         bits = None if m.element_type is None else m.element_type.bits
         places = (name for name in ("lane", "device") if name in view.long_axes)
@@ -186,10 +192,12 @@ def picture_of(
         own = replace(style, colour=colour, element_bits=style.element_bits or bits)
         check_style(own, view.shape, len(levels_of(m.recipe)), m.recipe.axis_names)
         elsewhere, moved = (
-            ({}, "") if len(maps) == 1 or not marks else _moved(m, maps[0 if k else 1], view)
+            ({}, "")
+            if len(maps) == 1 or joined or not marks
+            else _moved(m, maps[0 if k else 1], view)
         )
-        colours = colour_numbers(view, own)
-        panels.append(Panel(m, view, own, m.source or str(m), colours, elsewhere, moved))
+        colours = colour_numbers(view, own, panels[-1].colours if joined and panels else {})
+        panels.append(Panel(m, view, own, m.source or str(m), colours, elsewhere, moved, joined))
     return Picture(tuple(panels))
 
 
