@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.outputs.kernels import build, threads as workers
+from morello_layouts.outputs.kernels import build, plan as workers
 from morello_layouts.outputs.kernels.emit_c import c_file
 from tests.support.kernel_runs import MARGIN, QUICK, Case, compilers, library_of, need
 
@@ -308,7 +308,7 @@ def test_where_the_system_has_no_more_threads(monkeypatch: pytest.MonkeyPatch) -
 def test_a_forked_process_has_helpers_of_its_own() -> None:
     text = """
 import os, threading
-from morello_layouts.outputs.kernels import threads as workers
+from morello_layouts.outputs.kernels import plan as workers
 workers.run_parts(lambda part: None, 3)
 child = os.fork()
 meeting = threading.Barrier(3, timeout=30)

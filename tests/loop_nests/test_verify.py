@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import morello_layouts as ml
-from morello_layouts.outputs.codegen.statements import Guard, Loop, Statement, Visit
+from morello_layouts.outputs.codegen.language import Guard, Loop, Statement, Visit
 from morello_layouts.outputs.loop_nests.tree import PlannedNest
 from morello_layouts.outputs.loop_nests.verify import verified
 from tests.support.loop_cases import Case, random_cases

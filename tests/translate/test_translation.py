@@ -16,15 +16,15 @@ import morello_layouts as ml
 from morello_layouts import proof
 from morello_layouts.core.recipe.digits import AxisDigit, Digits, row_major
 from morello_layouts.errors import NoTranslationError, TranslationNotFoundError
-from morello_layouts.outputs.translate import to_xla as translation
-from morello_layouts.outputs.translate.source import Source, joined, probed_digits
-from morello_layouts.outputs.translate.to_xla import (
+from morello_layouts.outputs.translate import searches as translation
+from morello_layouts.outputs.translate.searches import (
     Tiling,
     _constructed_keys,
     _orders,
     _tiling,
     best_tiling,
 )
+from morello_layouts.outputs.translate.source import Source, joined, probed_digits
 from tests.support.notations import morello
 from tests.support.paths import DATA, rows
 from tests.support.tables import each_row

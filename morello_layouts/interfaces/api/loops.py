@@ -13,9 +13,9 @@ from morello_layouts.core.maps.names import as_names
 from morello_layouts.core.maps.subject import names_in
 from morello_layouts.errors import LayoutError
 from morello_layouts.interfaces.api.layouts import MapLike, Shape, sizes_of, subject
-from morello_layouts.outputs.codegen.loops import FIELD
+from morello_layouts.outputs.codegen.language import IterationSpace
 from morello_layouts.outputs.codegen.printer import fresh_names
-from morello_layouts.outputs.codegen.statements import IterationSpace
+from morello_layouts.outputs.codegen.programs import FIELD
 from morello_layouts.outputs.loop_nests import LoopNest
 from morello_layouts.outputs.loop_nests.space import Digits, joined, named
 from morello_layouts.outputs.loop_nests.tree import Edges

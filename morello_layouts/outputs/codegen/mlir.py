@@ -10,18 +10,20 @@ from morello_layouts.core.expr import AffineExpr, BitXor, Digit, Var, digit, var
 from morello_layouts.core.expr.sizes import Int
 from morello_layouts.core.expr.substitution import replace_atoms, substitute
 from morello_layouts.errors import UnsupportedError
-from morello_layouts.outputs.codegen.language import PADDING_LAST, Formulas, words
-from morello_layouts.outputs.codegen.loops import LoopLanguage
-from morello_layouts.outputs.codegen.operations import Lowering, Op, use_counts
-from morello_layouts.outputs.codegen.printer import IntType, Printer, Widths, fresh_names
-from morello_layouts.outputs.codegen.statements import (
+from morello_layouts.outputs.codegen.language import (
+    PADDING_LAST,
+    Formulas,
     Guard,
     Loop,
     NamedValue,
     PrintedNest,
     Statement,
     Visit,
+    words,
 )
+from morello_layouts.outputs.codegen.operations import Lowering, Op, use_counts
+from morello_layouts.outputs.codegen.printer import IntType, Printer, Widths, fresh_names
+from morello_layouts.outputs.codegen.programs import LoopLanguage
 
 _INDEX: Final = Widths(unsigned=False)
 

@@ -16,15 +16,15 @@ from morello_layouts.outputs.codegen.language import (
     PADDING_LAST,
     Formulas,
     Language,
+    LoopAxis,
+    VectorBlock,
     words,
 )
-from morello_layouts.outputs.codegen.loops import LoopLanguage
 from morello_layouts.outputs.codegen.mathematics import LatexLanguage, SympyLanguage
 from morello_layouts.outputs.codegen.mlir import MlirLanguage
 from morello_layouts.outputs.codegen.operations import Op
 from morello_layouts.outputs.codegen.printer import ATOM, IntType, Operators, Text, Widths
-from morello_layouts.outputs.codegen.programs import ProgramLanguage
-from morello_layouts.outputs.codegen.statements import LoopAxis, VectorBlock
+from morello_layouts.outputs.codegen.programs import LoopLanguage, ProgramLanguage
 
 _WORDS = words(
     "auto bool break case char const continue default do double else enum extern false float for "

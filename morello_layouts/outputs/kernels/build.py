@@ -31,8 +31,7 @@ from morello_layouts.core.limits import COMPILER_MESSAGE, COMPILER_SECONDS, KERN
 from morello_layouts.errors import LayoutError
 from morello_layouts.outputs.kernels.domains import evaluate
 from morello_layouts.outputs.kernels.emit_c import CallArguments, c_file
-from morello_layouts.outputs.kernels.plan import Kernel
-from morello_layouts.outputs.kernels.threads import run_parts
+from morello_layouts.outputs.kernels.plan import Kernel, run_parts
 
 # Move the first array to the second; False, with nothing done, if they are not plain arrays of the
 # type and the sizes, apart from one another.

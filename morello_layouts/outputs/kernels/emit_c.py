@@ -14,8 +14,10 @@ from morello_layouts.outputs.kernels import elementwise
 from morello_layouts.outputs.kernels.c_loops import (
     INDENT,
     Hoisted,
+    LoopLabel,
     argument,
     expression,
+    label_of,
     loop_heads,
     nested,
     staged_lines,
@@ -24,7 +26,6 @@ from morello_layouts.outputs.kernels.c_loops import (
 from morello_layouts.outputs.kernels.c_vectors import Helper, head_text, helpers_of
 from morello_layouts.outputs.kernels.domains import CopyAxis, Domain, estimate, upper_bound
 from morello_layouts.outputs.kernels.emit_cuda import cuda_text
-from morello_layouts.outputs.kernels.labels import LoopLabel, label_of
 from morello_layouts.outputs.kernels.nests import CACHE_LINE, Transposition
 from morello_layouts.outputs.kernels.plan import (
     AHEAD,
@@ -33,9 +34,10 @@ from morello_layouts.outputs.kernels.plan import (
     KernelPlan,
     beyond_caches,
     domains_of,
+    longest_loop,
+    phases_of,
     plan_kernel,
 )
-from morello_layouts.outputs.kernels.threads import longest_loop, phases_of
 from morello_layouts.outputs.kernels.vectorize import axes_in_bytes, fuse_axes
 
 

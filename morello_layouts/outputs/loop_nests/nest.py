@@ -15,16 +15,15 @@ from morello_layouts.core.fields import frozen
 from morello_layouts.core.lazy import importing
 from morello_layouts.core.plain import Displayed
 from morello_layouts.errors import LayoutError
-from morello_layouts.outputs.codegen.statements import (
+from morello_layouts.outputs.codegen.language import (
     Counter,
     IterationSpace,
     LoopAxis,
     NestPlan,
 )
 from morello_layouts.outputs.codegen.targets import loop_language
-from morello_layouts.outputs.loop_nests.hoist import Hoist, counted
 from morello_layouts.outputs.loop_nests.space import Digits, Limit, falling, physical
-from morello_layouts.outputs.loop_nests.tree import Builder, Edges, PlannedNest
+from morello_layouts.outputs.loop_nests.tree import Builder, Edges, Hoist, PlannedNest, counted
 
 if TYPE_CHECKING:
     from morello_layouts.proof import Proof

@@ -23,7 +23,7 @@ from morello_layouts.core.limits import LOOP_AXES, LOOP_SUMS
 from morello_layouts.core.maps import AffineMap, IndexMap
 from morello_layouts.core.maps.names import renamed
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
-from morello_layouts.outputs.codegen.statements import ArrayAccess, IterationSpace, LoopAxis, fresh
+from morello_layouts.outputs.codegen.language import ArrayAccess, IterationSpace, LoopAxis, fresh
 
 
 def joined(

@@ -14,7 +14,7 @@ from morello_layouts.core.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.core.expr.substitution import map_ints, substitute
 from morello_layouts.core.limits import LOOP_VISITS
 from morello_layouts.core.maps import AffineMap
-from morello_layouts.outputs.codegen.statements import Guard, Loop, NamedValue, Statement, Visit
+from morello_layouts.outputs.codegen.language import Guard, Loop, NamedValue, Statement, Visit
 from morello_layouts.outputs.loop_nests.tree import PlannedNest
 from morello_layouts.proof.relations import ONCE, Visits, are_visited_once
 

@@ -24,16 +24,20 @@ from morello_layouts.notations.cute import Swizzle
 from morello_layouts.notations.triton import TritonLayout
 from morello_layouts.notations.triton.encoding import Encoding
 from morello_layouts.notations.xla import XlaLayout
-from morello_layouts.outputs.recover.orders import Order, Part, line_of, orders, size_of
 from morello_layouts.outputs.recover.tables import (
+    Order,
+    Part,
     Visible,
     is_joined,
     is_of_bits,
+    line_of,
     lines_of,
+    orders,
+    size_of,
     visible_digits,
 )
+from morello_layouts.outputs.translate.searches import best_tiling
 from morello_layouts.outputs.translate.source import Source
-from morello_layouts.outputs.translate.to_xla import best_tiling
 from morello_layouts.outputs.translate.writers import WRITERS
 
 if TYPE_CHECKING:

@@ -23,15 +23,17 @@ from morello_layouts.notations import parse
 from morello_layouts.notations.named import FORMATS, NamedLayout
 from morello_layouts.notations.triton import TritonLayout
 from morello_layouts.notations.triton.encoding import Encoding
+from morello_layouts.outputs.translate.searches import (
+    morello_layout_of,
+    without_swizzles,
+    xla_layout_of,
+)
 from morello_layouts.outputs.translate.source import (
     FORMULA,
     Source,
     have_same_offsets,
     placed_digits,
 )
-from morello_layouts.outputs.translate.to_cute import without_swizzles
-from morello_layouts.outputs.translate.to_morello import morello_layout_of
-from morello_layouts.outputs.translate.to_xla import xla_layout_of
 
 Vectors = tuple[tuple[int, ...], ...]
 _REGISTERS = ("register", "lane", "warp")
