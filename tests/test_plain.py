@@ -12,7 +12,7 @@ import pytest
 import sympy
 
 import morello_layouts as ml
-from morello_layouts.core.plain import plain
+from morello_layouts.core.fields import plain
 
 
 class Colour(Enum):

@@ -16,9 +16,8 @@ from morello_layouts.core.checks import Part, shown
 from morello_layouts.core.expr import AffineExpr
 from morello_layouts.core.expr.assumptions import Assumption
 from morello_layouts.core.expr.sizes import Int, SizeAtom
-from morello_layouts.core.fields import frozen
+from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.lazy import from_front
-from morello_layouts.core.plain import Displayed
 from morello_layouts.core.recipe import Recipe, known
 from morello_layouts.errors import LayoutError, ShapeError
 

@@ -9,9 +9,8 @@ from textwrap import wrap
 from typing import Any, Final, TypeAlias, TypeVar
 
 from morello_layouts.core.description import amount
-from morello_layouts.core.fields import frozen
+from morello_layouts.core.fields import Told, frozen
 from morello_layouts.core.limits import REPORT_CHANGES
-from morello_layouts.core.plain import Told
 from morello_layouts.errors import LayoutError
 from morello_layouts.notations.xla import COMBINE, XlaShape, bits_of
 

@@ -12,12 +12,11 @@ from morello_layouts.core.expr.affine import Digit
 from morello_layouts.core.expr.assumptions import Assumption, apply_divisibility
 from morello_layouts.core.expr.conversions import as_number
 from morello_layouts.core.expr.sizes import Int, SizeExpr, is_nonnegative
-from morello_layouts.core.fields import frozen
+from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.limits import ISL_OPERATIONS, PROOF_ELEMENTS, PROOF_FIRST
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.maps.names import at_text
-from morello_layouts.core.plain import Displayed
 from morello_layouts.core.recipe import Recipe, elements_at, has_inverse, known, offset_of
 from morello_layouts.core.recipe.views import with_replicas_as_dims
 from morello_layouts.errors import UnsupportedError

@@ -8,11 +8,10 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from morello_layouts.core.expr.sizes import Int, is_nonnegative
-from morello_layouts.core.fields import frozen
+from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.maps.names import at_text
 from morello_layouts.core.maps.subject import cropped
-from morello_layouts.core.plain import Displayed
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.proof.access import BufferUse, covers, fits
 from morello_layouts.proof.equivalent import EQUIVALENT, have_equal_offsets

@@ -12,12 +12,11 @@ from morello_layouts.core.expr import AffineExpr, coordinate_variables
 from morello_layouts.core.expr.conversions import public_size
 from morello_layouts.core.expr.divisors import divisor_of, greatest_number
 from morello_layouts.core.expr.sizes import Int, common_divisor
-from morello_layouts.core.fields import frozen
+from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.lazy import NotInstalledError, numpy as np
 from morello_layouts.core.limits import ISL_OPERATIONS, PROOF_COUNTED, PROOF_ELEMENTS, PROOF_FIRST
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.maps.places import Unit, address_of, bits_of_unit
-from morello_layouts.core.plain import Displayed
 from morello_layouts.core.recipe import (
     Recipe,
     coordinates_at,

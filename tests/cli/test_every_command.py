@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import morello_layouts as ml
-from morello_layouts.core.plain import plain
+from morello_layouts.core.fields import plain
 from morello_layouts.interfaces.cli import table
 from morello_layouts.interfaces.cli.main import commands
 from tests.support import tpu_dumps

@@ -10,7 +10,7 @@ import morello_layouts as ml
 from morello_layouts.core.description import Description, Part, Word, amount, word_of
 from morello_layouts.core.expr import AffineExpr
 from morello_layouts.core.expr.sizes import Int
-from morello_layouts.core.plain import plain
+from morello_layouts.core.fields import plain
 from morello_layouts.core.recipe.digits import index_of
 from morello_layouts.interfaces.explanations.report import sizes_of
 from morello_layouts.notations.registry import describe

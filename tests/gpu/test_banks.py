@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.core.plain import plain
+from morello_layouts.core.fields import plain
 from morello_layouts.machines.gpu.access import Copy, Lanes
 from tests.fuzz import banks
 from tests.support.paths import rows

@@ -10,8 +10,8 @@ import numpy as np
 
 import morello_layouts as ml
 from morello_layouts.core.expr import AffineExpr
+from morello_layouts.core.fields import plain
 from morello_layouts.core.maps import IndexMap
-from morello_layouts.core.plain import plain
 from morello_layouts.machines.gpu.access import Lanes
 from tests.fuzz import banks
 from tests.support.tables import each_row

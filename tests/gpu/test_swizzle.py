@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.core.plain import plain
+from morello_layouts.core.fields import plain
 from morello_layouts.machines.gpu import BankConflicts
 from morello_layouts.machines.gpu.spaces import MapSearch, row_echelon
 from tests.support import swizzle_judges as judges

@@ -9,7 +9,7 @@ import numpy as np
 from formats import FORMATS, Format
 
 import morello_layouts as ml
-from morello_layouts.core.plain import plain
+from morello_layouts.core.fields import plain
 from morello_layouts.outputs.loop_nests import LoopNest
 from tests.support.loop_cases import Case, random_cases
 from tests.support.tables import each_row

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import assume, given, settings, strategies as st
 
 import morello_layouts as ml
-from morello_layouts.core.plain import plain
+from morello_layouts.core.fields import plain
 from morello_layouts.notations.registry import NOTATIONS
 from tests.fuzz.judgements import truth_of
 from tests.support.notations import LAYOUTS, Case

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import morello_layouts as ml
-from morello_layouts.core.plain import plain
+from morello_layouts.core.fields import plain
 from tests.support.tables import each_row
 from tests.support.xla_strategies import small_arrays
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 import morello_layouts as ml
-from morello_layouts.core.plain import plain
+from morello_layouts.core.fields import plain
 from tests.support.paths import table
 from tests.support.tables import each_row
 from tests.support.xla_strategies import small_arrays

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.core.plain import plain
+from morello_layouts.core.fields import plain
 from tests.support.planted_bugs import BUGS, LAYOUTS, Bug, map_of
 from tests.support.tables import each_row
 

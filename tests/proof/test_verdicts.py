@@ -10,7 +10,7 @@ import pytest
 import sympy
 
 import morello_layouts as ml
-from morello_layouts.core.plain import plain
+from morello_layouts.core.fields import plain
 from morello_layouts.proof import Condition
 from morello_layouts.proof.verdict import ALL_SIZES, NO_SIZES
 from tests.support.tables import each_row

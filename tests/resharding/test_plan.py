@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.core.plain import plain
+from morello_layouts.core.fields import plain
 from morello_layouts.machines.resharding import Plan
 from tests.support.tables import each_row
 

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 import morello_layouts as ml
 from morello_layouts.core.expr import standard
 from morello_layouts.interfaces.cli.main import commands
-from morello_layouts.machines.tpu_layouts.facts import TpuFacts, tpu_facts
+from morello_layouts.machines.tpu_layouts.layouts import TpuFacts, tpu_facts
 
 
 def run(*arguments: str, stdin: str | None = None) -> Result:

@@ -16,8 +16,7 @@ from morello_layouts.core.expr.sizes import (
     evaluated,
     exact_quotient,
 )
-from morello_layouts.core.fields import frozen
-from morello_layouts.core.plain import Displayed
+from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.errors import ShapeError
 
 

@@ -15,9 +15,8 @@ from morello_layouts.core.expr.affine import floors_of
 from morello_layouts.core.expr.assumptions import Assumption
 from morello_layouts.core.expr.conversions import public_size, to_sympy
 from morello_layouts.core.expr.sizes import Int, SizeExpr, ceil_quotient
-from morello_layouts.core.fields import frozen
+from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.limits import STRIDED_POINTS
-from morello_layouts.core.plain import Displayed
 from morello_layouts.errors import ShapeError, UnsupportedError
 
 if TYPE_CHECKING:

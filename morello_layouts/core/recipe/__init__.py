@@ -26,7 +26,6 @@ from morello_layouts.core.recipe.readings import (
     to_bytes as to_bytes,
     unpack_array as unpack_array,
 )
-from morello_layouts.core.recipe.recipe import Recipe as Recipe
 from morello_layouts.core.recipe.recognize import (
     recipe_of_coordinates as recipe_of_coordinates,
     recipe_of_formula as recipe_of_formula,
@@ -34,6 +33,7 @@ from morello_layouts.core.recipe.recognize import (
 from morello_layouts.core.recipe.steps import (
     Merge as Merge,
     Pad as Pad,
+    Recipe as Recipe,
     Renumber as Renumber,
     Replicate as Replicate,
     Scatter as Scatter,

@@ -20,10 +20,10 @@ from morello_layouts.core.fields import frozen
 from morello_layouts.core.recipe.binary import Span, bits_of, kernel, plu, transposed
 from morello_layouts.core.recipe.digits import splits_into
 from morello_layouts.core.recipe.readings import delinearize, linear_index, logical_coordinates
-from morello_layouts.core.recipe.recipe import Recipe
 from morello_layouts.core.recipe.steps import (
     Merge,
     Pad,
+    Recipe,
     Renumber,
     Replicate,
     Scatter,

@@ -16,10 +16,10 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from morello_layouts.core.expr.sizes import Int
 from morello_layouts.core.fields import frozen
-from morello_layouts.core.recipe.recipe import Recipe
 from morello_layouts.core.recipe.steps import (
     Merge,
     Pad,
+    Recipe,
     Renumber,
     Replicate,
     Scatter,

@@ -13,11 +13,11 @@ from morello_layouts.core.expr.sizes import Int, is_nonnegative
 from morello_layouts.core.expr.substitution import value_of
 from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.limits import SCATTERED
-from morello_layouts.core.recipe.recipe import Recipe
 from morello_layouts.core.recipe.recognize import recipe_of_coordinates
 from morello_layouts.core.recipe.steps import (
     Merge,
     Pad,
+    Recipe,
     Renumber,
     Replicate,
     Scatter,

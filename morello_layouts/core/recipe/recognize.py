@@ -19,10 +19,10 @@ from morello_layouts.core.expr.sizes import Int, SizeExpr, ceil_quotient, evalua
 from morello_layouts.core.expr.substitution import substitute
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.recipe.digits import DimDigit, recipe_of_axes, splits_into
-from morello_layouts.core.recipe.recipe import Recipe
 from morello_layouts.core.recipe.steps import (
     Merge,
     Pad,
+    Recipe,
     Scatter,
     Shape,
     Step,

@@ -20,10 +20,10 @@ from morello_layouts.core.recipe.readings import (
     has_inverse,
     offset_of,
 )
-from morello_layouts.core.recipe.recipe import Recipe
 from morello_layouts.core.recipe.steps import (
     Merge,
     Pad,
+    Recipe,
     Renumber,
     Replicate,
     Scatter,

@@ -10,8 +10,7 @@ from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.interfaces.api.layouts import Assuming, LayoutLike, Shape, own_subjects
 
 if TYPE_CHECKING:
-    from morello_layouts.machines.resharding.log import Pair, Rematerialization
-    from morello_layouts.machines.resharding.plan import Plan
+    from morello_layouts.machines.resharding.plan import Pair, Plan, Rematerialization
 
 
 def reshard(
@@ -91,14 +90,14 @@ def rematerializations(log: str, shape: Shape | None = None) -> tuple[Rematerial
     "put with_sharding_constraint between: P('m1', 'm0', None); each step is one collective"
     """
     with importing:
-        from morello_layouts.machines.resharding.log import pairs_of
+        from morello_layouts.machines.resharding.plan import pairs_of
 
     return tuple(_planned(pair, shape) for pair in pairs_of(log))
 
 
 def _planned(pair: Pair, shape: Shape | None) -> Rematerialization:
     with importing:
-        from morello_layouts.machines.resharding.log import Rematerialization
+        from morello_layouts.machines.resharding.plan import Rematerialization
 
     head = (pair.line, pair.operation, pair.source, pair.target)
     array = f"{pair.array}, " if pair.array else ""

@@ -10,7 +10,7 @@ import click
 
 from morello_layouts.core.expr import Interval, cheapest as cheapest_form, readable
 from morello_layouts.core.expr.simplify import Derivation
-from morello_layouts.core.plain import plain
+from morello_layouts.core.fields import plain
 from morello_layouts.errors import LayoutError
 from morello_layouts.interfaces import api
 from morello_layouts.interfaces.api.code import Formulable, code as code_of

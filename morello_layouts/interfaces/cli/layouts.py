@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import click
 
-from morello_layouts.core.plain import plain
+from morello_layouts.core.fields import plain
 from morello_layouts.errors import LayoutError
 from morello_layouts.interfaces import api, explanations
 from morello_layouts.interfaces.api.layouts import Assuming, LayoutLike, Shape

@@ -208,7 +208,7 @@ ROWS: Final = {row.name: row for row in (
     ), "layouts:reshard", ("holds",), json={
         "": "*machines.resharding.plan:Plan",
         " with --device or --table": "messages=machines.resharding:Message",
-        " with --log": "pairs=machines.resharding.log:Rematerialization",
+        " with --log": "pairs=machines.resharding.plan:Rematerialization",
     }),
     Row("hlo", "Report the cost of the layouts of a program.",
         "hlo, diagnose, compare_hlo, diagnose_many", (

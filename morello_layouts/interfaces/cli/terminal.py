@@ -85,7 +85,7 @@ def print_text(text: str) -> None:
 
 def print_json(value: Any) -> None:
     """Print a value as JSON, in ASCII, so that every stream takes it."""
-    from morello_layouts.core.plain import plain
+    from morello_layouts.core.fields import plain
 
     print(json.dumps(plain(value), indent=2))  # noqa: T201
 

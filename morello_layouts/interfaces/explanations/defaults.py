@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from morello_layouts.core.description import amount
-from morello_layouts.core.fields import frozen
-from morello_layouts.core.plain import Told
+from morello_layouts.core.fields import Told, frozen
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.interfaces.explanations.rows import (
     Medium,
@@ -19,7 +18,7 @@ from morello_layouts.interfaces.explanations.rows import (
     word_rows,
 )
 from morello_layouts.machines.tpu_layouts import Suggestion, Waste, default_layout, suggest, waste
-from morello_layouts.machines.tpu_layouts.facts import tpu_facts
+from morello_layouts.machines.tpu_layouts.layouts import tpu_facts
 from morello_layouts.notations import parse
 from morello_layouts.notations.registry import describe
 from morello_layouts.notations.xla import XlaShape

@@ -12,10 +12,9 @@ from morello_layouts.core.checks import as_int, as_tuple
 from morello_layouts.core.description import count, times
 from morello_layouts.core.expr.conversions import size_to_sympy
 from morello_layouts.core.expr.sizes import Int, SizeExpr
-from morello_layouts.core.fields import frozen
+from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.limits import SHARD_SIZES
 from morello_layouts.core.maps import IndexMap
-from morello_layouts.core.plain import Displayed
 from morello_layouts.core.recipe import known
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.interfaces.api.layouts import Assuming, LayoutLike, Shape, index_map

@@ -9,18 +9,17 @@ from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypedDict
 
 from morello_layouts.core.description import BufferSizes, Description, called, dimensions, word_of
-from morello_layouts.core.fields import frozen
+from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.layout import Layout
 from morello_layouts.core.lazy import importing
 from morello_layouts.core.limits import EXPLANATION_WIDTH
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.maps.names import as_names, renamed
 from morello_layouts.core.maps.subject import Subject
-from morello_layouts.core.plain import Displayed
 from morello_layouts.core.recipe import known
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.interfaces import api
-from morello_layouts.machines.tpu_layouts.facts import TpuFacts, tpu_facts
+from morello_layouts.machines.tpu_layouts.layouts import TpuFacts, tpu_facts
 from morello_layouts.notations.registry import describe
 from morello_layouts.notations.xla import XlaShape
 from morello_layouts.outputs.picture import View, fitted_view

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from morello_layouts.core.description import BufferSizes, Description, amount, count
 from morello_layouts.core.expr.sizes import Int
-from morello_layouts.core.fields import frozen
+from morello_layouts.core.fields import Told, frozen
 from morello_layouts.core.layout import Arrays, Layout
 from morello_layouts.core.lazy import importing
 from morello_layouts.core.limits import EXPLAINED_IN_HTML, EXPLANATION_WIDTH
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.maps.names import renamed
-from morello_layouts.core.plain import Told
 from morello_layouts.core.recipe import named_forms
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.interfaces.api import draw
@@ -36,7 +35,7 @@ from morello_layouts.interfaces.explanations.report import (
     instruction_facts,
     instruction_in,
 )
-from morello_layouts.machines.tpu_layouts.facts import TpuFacts
+from morello_layouts.machines.tpu_layouts.layouts import TpuFacts
 from morello_layouts.outputs.picture import UNICODE, Glyphs, fitted_view, terminal_lines
 
 if TYPE_CHECKING:

@@ -8,11 +8,10 @@ from contextlib import contextmanager, suppress
 from typing import Any, ClassVar, Final, TypeAlias
 
 from morello_layouts.core.description import count
-from morello_layouts.core.fields import frozen
+from morello_layouts.core.fields import frozen, plain
 from morello_layouts.core.limits import EXPLORER_COMPARED
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.maps.names import renamed
-from morello_layouts.core.plain import plain
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.interfaces import api
 from morello_layouts.interfaces.api.code import code

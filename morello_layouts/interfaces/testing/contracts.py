@@ -27,9 +27,8 @@ from typing import Any, ClassVar, Final
 
 from morello_layouts.core.checks import shown
 from morello_layouts.core.description import listed
-from morello_layouts.core.fields import frozen
+from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.limits import CONTRACT_FILE
-from morello_layouts.core.plain import Displayed
 from morello_layouts.errors import LayoutError
 from morello_layouts.interfaces import api
 from morello_layouts.interfaces.api.layouts import index_map, parsed

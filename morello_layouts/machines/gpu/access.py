@@ -13,13 +13,12 @@ from morello_layouts.core.checks import checked_coordinate, shown, whole
 from morello_layouts.core.description import count
 from morello_layouts.core.expr import AffineExpr, canonicalize, coordinate_variables, variable
 from morello_layouts.core.expr.sizes import exact_quotient
-from morello_layouts.core.fields import frozen
+from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.layout import Layout
 from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.limits import ACCESS_INSTRUCTIONS
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.maps.subject import Subject
-from morello_layouts.core.plain import Displayed
 from morello_layouts.core.recipe import Recipe, known
 from morello_layouts.core.recipe.readings import (
     delinearize,

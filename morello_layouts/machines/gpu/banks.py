@@ -19,11 +19,10 @@ from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, TypeAlias
 
 from morello_layouts.core.description import amount, count, listed
 from morello_layouts.core.expr.sizes import Int, SizeExpr, common_divisor
-from morello_layouts.core.fields import frozen
+from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.lazy import has_numpy, numpy as np
 from morello_layouts.core.limits import ACCESS_INSTRUCTIONS
 from morello_layouts.core.maps import IndexMap
-from morello_layouts.core.plain import Displayed
 from morello_layouts.core.recipe import binary, known
 from morello_layouts.core.recipe.readings import offset_of
 from morello_layouts.core.recipe.views import Column, filled

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from morello_layouts.core.checks import as_int
 from morello_layouts.core.description import amount, count
-from morello_layouts.core.fields import frozen
+from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.maps import IndexMap
-from morello_layouts.core.plain import Displayed
 from morello_layouts.core.recipe import known
 from morello_layouts.errors import LayoutError
 from morello_layouts.machines.gpu.access import Access, Array, Copy, LaneRequests, first_offsets

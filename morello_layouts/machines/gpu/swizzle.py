@@ -10,7 +10,7 @@ from math import lcm, prod
 from typing import ClassVar, Literal
 
 from morello_layouts.core.description import count
-from morello_layouts.core.fields import frozen
+from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.limits import (
     SWIZZLE_CHECKED,
@@ -18,7 +18,6 @@ from morello_layouts.core.limits import (
     SWIZZLE_SAMPLE,
     SWIZZLE_TRIED,
 )
-from morello_layouts.core.plain import Displayed
 from morello_layouts.machines.gpu.access import WIDEST, Access, Array, Fragment, LaneRequests
 from morello_layouts.machines.gpu.phases import (
     BANKS,

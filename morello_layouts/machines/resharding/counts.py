@@ -11,10 +11,9 @@ from morello_layouts.core.description import amount
 from morello_layouts.core.expr import AffineExpr, canonicalize, variable
 from morello_layouts.core.expr.conversions import size_to_sympy, symbol, to_sympy
 from morello_layouts.core.expr.sizes import Int
-from morello_layouts.core.fields import frozen
+from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.lazy import importing, numpy as np
 from morello_layouts.core.limits import RESHARD_DEVICES, RESHARD_PAIRS, RESHARD_STEPS
-from morello_layouts.core.plain import Displayed
 from morello_layouts.core.recipe import delinearize, known, linear_index
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.machines.resharding.combs import CutLevel, intersection, part

@@ -1,24 +1,27 @@
-"""Plans: what must move between two shardings of one array, who sends it, and why no less does."""
+"""Plans: what must move between two shardings of one array, who sends it, and why no less does.
+
+Lines of a log in which XLA says that it gathers a whole array on every device to reshard it.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
 from itertools import islice
 from math import lcm, prod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from morello_layouts.core.checks import as_int
 from morello_layouts.core.description import amount, count
 from morello_layouts.core.expr.conversions import size_to_sympy
 from morello_layouts.core.expr.sizes import Int, SizeExpr, ceil_quotient, is_nonnegative
-from morello_layouts.core.fields import frozen
+from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.layout import ElementType
 from morello_layouts.core.lazy import importing
-from morello_layouts.core.limits import EXCHANGE_SCRATCH, RESHARD_ROWS
+from morello_layouts.core.limits import EXCHANGE_SCRATCH, RESHARD_LINES, RESHARD_ROWS
 from morello_layouts.core.maps import IndexMap
-from morello_layouts.core.plain import Displayed
 from morello_layouts.core.recipe import known
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.machines.resharding.combs import Message
@@ -507,3 +510,74 @@ def _counts(plan: Plan, shape: Sequence[int]) -> list[int]:
     before, after = (end.sharding for end in plan.exchange.ends)
     found = traffic(exchange(before, after, shape))
     return [int(x.sum()) for x in (found.held, found.needed, found.kept)]
+
+
+_BRACES: Final = r"(\{[^{}]{0,9999}(?:\{[^{}]{0,9999}\}[^{}]{0,9999}){0,99}\})"
+_PAIR: Final = re.compile(rf"go from sharding {_BRACES} to {_BRACES}", re.ASCII)
+_OPERATION: Final = re.compile(
+    r"for HLO operation:? %?([\w.-]{1,300}) = (\w{1,20}\[[0-9,]{0,200}\](?:\{[^ ]{0,300}\})?)?",
+    re.ASCII,
+)
+
+
+@frozen
+class Pair:
+    """What a line of a log names."""
+
+    line: int  #: its number, from 1.
+    operation: str  #: the instruction of HLO; empty if the line does not say.
+    array: str  #: the array's type; empty if the line does not say, or for a tuple.
+    source: str  #: the sharding before.
+    target: str  #: the sharding afterwards.
+
+
+def pairs_of(log: str) -> Iterator[Pair]:
+    """Yield the pairs of shardings that XLA could not connect, each once.
+
+    >>> line = "not able to go from sharding {devices=[2,1]<=[2]} to {devices=[1,2]<=[2]} without"
+    >>> next(pairs_of(line)).target
+    '{devices=[1,2]<=[2]}'
+    """
+    seen = set[tuple[str, ...]]()
+    for number, line in enumerate(log.split("\n"), 1):
+        if "go from sharding {" not in line or (pair := _PAIR.search(line)) is None:
+            continue
+        found = _OPERATION.search(line, pair.end())
+        operation, array = (found[1], found[2] or "") if found else ("", "")
+        key = (array, pair[1], pair[2])
+        if key not in seen and len(seen) < RESHARD_LINES:
+            seen.add(key)
+            yield Pair(number, operation, array, pair[1], pair[2])
+
+
+@frozen
+class Rematerialization(Displayed):
+    """A line in which XLA says that it gathers an array on every device, and what would do."""
+
+    json_keys: ClassVar = ("line", "operation", "source", "target", "plan", "reason", "advice")
+
+    line: int  #: the number of the line in the log, from 1.
+    operation: str  #: the instruction of HLO; empty if the line does not say.
+    source: str  #: the sharding before.
+    target: str  #: the sharding afterwards.
+    plan: Plan | None  #: what must move instead; None if ``reason`` says why there is no plan.
+    reason: str  #: empty if there is a plan.
+
+    @property
+    def advice(self) -> str:
+        """What to write in the program of JAX so that XLA does it without gathering."""
+        if self.plan is None or not self.plan.steps:
+            return ""
+        between = self.plan.steps[:-1]
+        if not between:
+            (only,) = self.plan.steps
+            return f"one {only.kind} over {', '.join(only.axes)} does it: see the plan"
+        specs = ", then ".join(step.spec for step in between)
+        return f"put with_sharding_constraint between: {specs}; each step is one collective"
+
+    def __str__(self) -> str:
+        name = f" of {self.operation}" if self.operation else ""
+        head = f"line {self.line}{name}: {self.source} to {self.target}"
+        what = str(self.plan) if self.plan is not None else self.reason
+        lines = [head, *what.split("\n"), *([self.advice] if self.advice else [])]
+        return "\n  ".join(lines)

@@ -10,9 +10,8 @@ from math import prod
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 from morello_layouts.core.expr.sizes import Int, is_nonnegative
-from morello_layouts.core.fields import frozen
+from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.limits import RESHARD_ROWS, RESHARD_STATES
-from morello_layouts.core.plain import Displayed
 from morello_layouts.core.recipe import known
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.machines.resharding.combs import CutLevel

@@ -12,11 +12,10 @@ from typing import Any, ClassVar, Final, NamedTuple, NoReturn
 
 from morello_layouts.core.checks import shown, whole
 from morello_layouts.core.description import amount, count, times
-from morello_layouts.core.fields import frozen
+from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.limits import BLOCK_CELLS, BLOCK_STEPS
 from morello_layouts.core.maps.subject import shape_text
-from morello_layouts.core.plain import Displayed
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.notations.functions import layout_of_function
 

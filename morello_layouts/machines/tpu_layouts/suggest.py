@@ -10,9 +10,8 @@ from typing import ClassVar, Final, NamedTuple, TypeAlias
 from morello_layouts.core.checks import LARGEST, as_int
 from morello_layouts.core.description import listed
 from morello_layouts.core.expr.sizes import round_up
-from morello_layouts.core.fields import frozen
+from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.limits import SUGGESTED_DIMENSIONS
-from morello_layouts.core.plain import Displayed
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.machines.tpu_layouts.layouts import (
     LANES,

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from morello_layouts.core.checks import require_type
 from morello_layouts.core.description import count, listed
 from morello_layouts.core.expr.sizes import Int, SizeExpr, round_up
-from morello_layouts.core.fields import frozen
+from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.lazy import importing
-from morello_layouts.core.plain import Displayed
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.notations import parse
 from morello_layouts.notations.xla import COMBINE, XlaLayout, XlaShape, bits_of

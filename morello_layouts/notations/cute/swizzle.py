@@ -17,10 +17,9 @@ from typing import Any
 from morello_layouts.core.checks import as_int
 from morello_layouts.core.expr import AffineExpr
 from morello_layouts.core.expr.sizes import Int, round_up
-from morello_layouts.core.fields import frozen
+from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.layout import ElementType, Layout
 from morello_layouts.core.limits import CUTE_LEAVES
-from morello_layouts.core.plain import Displayed
 from morello_layouts.core.recipe import Merge, Pad, Recipe, Split, Window, Xor
 from morello_layouts.errors import LayoutError
 from morello_layouts.notations.cute.integers import Nested, Static, is_static, wrap

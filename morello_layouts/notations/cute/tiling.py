@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from morello_layouts.core.fields import frozen
+from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.limits import CUTE_COMPARED
-from morello_layouts.core.plain import Displayed
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.notations.cute.algebra import (
     ONE,

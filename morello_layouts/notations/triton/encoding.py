@@ -9,8 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from morello_layouts.core.checks import Part, as_int, as_permutation, shown
 from morello_layouts.core.description import listed
-from morello_layouts.core.fields import checked, frozen
-from morello_layouts.core.plain import Displayed
+from morello_layouts.core.fields import Displayed, checked, frozen
 from morello_layouts.errors import LayoutError
 
 # The fields of each kind with their types; a field with ? may be absent.

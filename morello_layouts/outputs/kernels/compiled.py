@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 from morello_layouts.core.checks import as_int
 from morello_layouts.core.expr.assumptions import Assumption, checked_sizes
 from morello_layouts.core.expr.sizes import Int, SizeExpr
-from morello_layouts.core.fields import frozen
+from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.limits import KERNEL_THREADS, KERNELS_KEPT
-from morello_layouts.core.plain import Displayed
 from morello_layouts.core.recipe import Recipe, known, pack_array, unpack_array
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.outputs.kernels.build import BuiltKernel, Quick, build_kernel, compiler, slow

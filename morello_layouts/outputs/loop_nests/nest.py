@@ -11,9 +11,8 @@ from morello_layouts.core.expr import OPERATIONS, AffineExpr, Var
 from morello_layouts.core.expr.affine import divisions
 from morello_layouts.core.expr.assumptions import checked_sizes
 from morello_layouts.core.expr.sizes import Int, is_nonnegative
-from morello_layouts.core.fields import frozen
+from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.lazy import importing
-from morello_layouts.core.plain import Displayed
 from morello_layouts.errors import LayoutError
 from morello_layouts.outputs.codegen.language import (
     Counter,

@@ -15,10 +15,9 @@ from functools import cached_property, reduce
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
-from morello_layouts.core.fields import frozen
+from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.layout import Layout
 from morello_layouts.core.lazy import numpy as np
-from morello_layouts.core.plain import Displayed
 from morello_layouts.core.recipe import delinearize
 from morello_layouts.errors import LayoutError
 from morello_layouts.outputs.recover.functions import common

@@ -244,7 +244,7 @@ class WasteCache(dict[XlaShape, Waste | None]):
 class Totals:
     """Sums over a program.
 
-    >>> from morello_layouts.core.plain import plain
+    >>> from morello_layouts.core.fields import plain
     >>> plain(Totals(1, 1, 0, Bytes(), Bytes(), Bytes(1, 60, 96)))["results"]["factor"]
     1.6
     """
@@ -276,7 +276,7 @@ def totals_of(
 class LayoutUse:
     """The use of one layout in any memory space.
 
-    >>> from morello_layouts.core.plain import plain
+    >>> from morello_layouts.core.fields import plain
     >>> plain(LayoutUse("{1,0:T(2,2)}", Bytes(1, 60, 96)))["layout"]
     '{1,0:T(2,2)}'
     """

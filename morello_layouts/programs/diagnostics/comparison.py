@@ -6,8 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import ClassVar, Final, TypeVar
 
-from morello_layouts.core.fields import frozen
-from morello_layouts.core.plain import plain
+from morello_layouts.core.fields import frozen, plain
 from morello_layouts.notations.xla import XlaShape
 from morello_layouts.programs.diagnostics.buffers import (
     Buffer,

@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import ClassVar, Final, TypedDict, cast
 
-from morello_layouts.core.fields import frozen
+from morello_layouts.core.fields import frozen, plain
 from morello_layouts.core.limits import REPORT_PLACES
-from morello_layouts.core.plain import plain
 from morello_layouts.errors import LayoutError
 from morello_layouts.machines.tpu_layouts import Suggestion, Waste, suggest
 from morello_layouts.notations.xla import XlaShape

@@ -9,9 +9,8 @@ from itertools import chain
 from typing import Final
 
 from morello_layouts.core.description import count
-from morello_layouts.core.fields import frozen
+from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.limits import HLO_DIGITS
-from morello_layouts.core.plain import Displayed
 from morello_layouts.errors import LayoutError
 from morello_layouts.notations.xla import XlaValue
 from morello_layouts.programs.hlo.scanner import (

@@ -7,9 +7,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import ClassVar, Final, TypeAlias
 
-from morello_layouts.core.fields import frozen
+from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.limits import CALL_NESTING, INDEXING_COMPOSITIONS, INDEXING_MAPS
-from morello_layouts.core.plain import Displayed
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.notations.xla import XlaShape
 from morello_layouts.notations.xla.shape import XlaTuple

@@ -13,10 +13,9 @@ from typing import Any, Final, NamedTuple
 
 from morello_layouts.core.checks import LARGEST, as_int, require_type
 from morello_layouts.core.expr import Interval, canonicalize
-from morello_layouts.core.fields import frozen
+from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.limits import INDEXING_POINTS, INDEXING_SEARCH
 from morello_layouts.core.maps import AffineMap
-from morello_layouts.core.plain import Displayed
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.programs.indexing.domain import (
     Constraint,

@@ -18,12 +18,11 @@ from morello_layouts.core.checks import as_int, shown
 from morello_layouts.core.expr import AffineExpr, coordinate_variables
 from morello_layouts.core.expr.assumptions import Assumption
 from morello_layouts.core.expr.sizes import Int, SizeExpr, evaluated, is_nonnegative
-from morello_layouts.core.fields import frozen
+from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.layout import FLOATS, Layout, bits_of
 from morello_layouts.core.limits import RECORD_PIECES
 from morello_layouts.core.maps import AffineMap, IndexMap
 from morello_layouts.core.maps.subject import Subject
-from morello_layouts.core.plain import Displayed
 from morello_layouts.core.recipe import known
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.notations import parse

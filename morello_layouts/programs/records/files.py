@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, Final
 
 from morello_layouts.core.checks import shown
-from morello_layouts.core.fields import frozen
+from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.limits import RECORD_INDEX
-from morello_layouts.core.plain import Displayed
 from morello_layouts.core.recipe import known
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.programs.records.formula import read_at, read_formula

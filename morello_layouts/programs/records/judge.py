@@ -10,11 +10,10 @@ from typing import ClassVar, Final
 
 from morello_layouts.core.expr.assumptions import meet_all
 from morello_layouts.core.expr.sizes import Int, evaluated, is_nonnegative
-from morello_layouts.core.fields import frozen
+from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.limits import RECORD_BITS
 from morello_layouts.core.maps.subject import names_in
-from morello_layouts.core.plain import Displayed
 from morello_layouts.errors import LayoutError
 from morello_layouts.programs.records.block import Block, Part, part_of
 from morello_layouts.programs.records.values import bytes_of_block, decode, places
