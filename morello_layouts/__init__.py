@@ -188,8 +188,8 @@ _LONGER: Final = {
 _METHODS: Final = {
     "html_of": "interfaces.api.pictures",
     "sliders": "interfaces.api.pictures",
-    "to_jax": "interfaces.api.objects",
-    "to_torch": "interfaces.api.objects",
+    "to_jax": "interfaces.api.conversions",
+    "to_torch": "interfaces.api.conversions",
 }
 
 # These work as names here, too, and are listed where they are: steps of recipes, dimensions of

@@ -18,7 +18,7 @@ from morello_layouts.errors import LayoutError, ParseError, ShapeError
 from morello_layouts.notations.coordinates import CoordinateLayout
 from morello_layouts.notations.documents import by_name
 from morello_layouts.notations.expression import parse_function
-from morello_layouts.notations.strided.layout import MEMORY_FORMATS
+from morello_layouts.notations.strided import MEMORY_FORMATS
 
 _CUBLASLT: Final = "cublasLt.h, cublasLtOrder_t"
 _TENSORRT: Final = "TensorRT, NvInferRuntimeBase.h, TensorFormat"

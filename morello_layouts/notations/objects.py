@@ -30,7 +30,7 @@ from morello_layouts.notations.cute.text import parse_cute
 from morello_layouts.notations.formula import layout_of_sympy
 from morello_layouts.notations.sharding.objects import sharding
 from morello_layouts.notations.triton import TritonLayout
-from morello_layouts.notations.triton.gluon import GLUON, encoding_of, nested
+from morello_layouts.notations.triton.text import GLUON, encoding_of, nested
 from morello_layouts.notations.xla import XlaLayout, XlaShape
 
 Reader = Callable[[Any], Arrays | None]

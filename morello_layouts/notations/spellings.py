@@ -22,7 +22,7 @@ from morello_layouts.notations.grammar import Source, Syntax, Terminal, integer
 from morello_layouts.notations.operations import operands_of
 from morello_layouts.notations.strided import MemoryFormat, StridedLayout
 from morello_layouts.notations.triton import TritonLayout
-from morello_layouts.notations.triton.gluon import GLUON, gluon_encoding
+from morello_layouts.notations.triton.text import GLUON, gluon_encoding
 from morello_layouts.notations.xla import XlaLayout, XlaShape
 
 _SYNTAX: Final = Syntax(

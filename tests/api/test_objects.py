@@ -13,7 +13,7 @@ import sympy
 
 import morello_layouts as ml
 from morello_layouts.notations.objects import READERS
-from morello_layouts.notations.triton.gluon import GLUON
+from morello_layouts.notations.triton.text import GLUON
 from tests.support.paths import ROOT
 
 

@@ -1,19 +1,24 @@
-"""Convert layouts from any notation to another."""
+"""Convert layouts from any notation to another.
+
+Index maps as objects of other libraries, which are imported when they are asked for.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import ClassVar, Final, Literal, TypeAlias, get_args
+from importlib import import_module
+from typing import Any, ClassVar, Final, Literal, TypeAlias, get_args
 
 from morello_layouts.core.checks import shown
 from morello_layouts.core.description import listed
 from morello_layouts.core.expr.sizes import Int, SizeExpr
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.layout import Layout
-from morello_layouts.core.lazy import importing
+from morello_layouts.core.lazy import importing, missing
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.maps.subject import Subject
+from morello_layouts.core.recipe import known
 from morello_layouts.errors import (
     LayoutError,
     NoTranslationError,
@@ -21,6 +26,7 @@ from morello_layouts.errors import (
     UnsupportedError,
 )
 from morello_layouts.interfaces.api.layouts import Assuming, LayoutLike, Shape, subject
+from morello_layouts.notations.strided import MemoryFormat, StridedLayout
 from morello_layouts.notations.xla import XlaLayout, XlaShape
 
 To: TypeAlias = Literal[
@@ -235,3 +241,36 @@ def _with_type(layout: XlaLayout, shape: tuple[Int, ...], element_type: str) -> 
             "leave the element type out to get the layout alone",
         )
     return XlaShape(element_type, dims, layout)
+
+
+def to_jax(m: IndexMap) -> Any:
+    """Return an index map as JAX's ``Layout``; errors as of ``IndexMap.to_jax``."""
+    found: Any = None if m.origin is None else m.origin.layout
+    if not isinstance(found, XlaLayout | XlaShape):
+        found = convert(m, "xla")
+    own: Any = found.layout if isinstance(found, XlaShape) else found
+    bits = own.element_size_in_bits
+    if own != XlaLayout(own.minor_to_major, own.tiles, element_size_in_bits=bits) or any(
+        n < 0 for tile in own.tile_numbers for n in tile
+    ):
+        raise UnsupportedError(
+            f"JAX has no layout {own}",
+            "its Layout has the order of dimensions, and tiles of sizes",
+            "leave out what stands beside them",
+        )
+    try:
+        module = import_module("jax.experimental.layout")
+    except ImportError:
+        raise missing("JAX", "the layout is a value of it", "jax") from None
+    kind = getattr(module, "Layout", None) or module.DeviceLocalLayout
+    more = {"sub_byte_element_size_in_bits": bits} if bits else {}
+    return kind(own.major_to_minor, own.tile_numbers, **more)
+
+
+def to_torch(m: IndexMap) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """Return an index map as ``torch.as_strided`` takes it; errors as of ``IndexMap.to_torch``."""
+    sizes, found = known(m.recipe.shape), None if m.origin is None else m.origin.layout
+    if isinstance(found, MemoryFormat):
+        return sizes, known(found.strides(sizes)), 0
+    own: Any = found if isinstance(found, StridedLayout) else convert(m, "strided")
+    return sizes, known(own.strides), known((own.offset,))[0]

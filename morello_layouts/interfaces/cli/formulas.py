@@ -17,7 +17,7 @@ from morello_layouts.interfaces.api.code import Formulable, code as code_of
 from morello_layouts.interfaces.api.conversions import To, conversion
 from morello_layouts.interfaces.api.formulas import Language as Reading, form_of
 from morello_layouts.interfaces.api.layouts import Assuming, LayoutLike, Shape, index_maps, parsed
-from morello_layouts.interfaces.cli.reading import Tiles
+from morello_layouts.interfaces.cli.command import Tiles
 from morello_layouts.interfaces.cli.terminal import Answer, error_in_options, print_error
 from morello_layouts.notations import parse_bounds
 from morello_layouts.outputs.codegen import Target

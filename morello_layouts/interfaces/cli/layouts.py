@@ -13,7 +13,7 @@ from morello_layouts.core.fields import plain
 from morello_layouts.errors import LayoutError
 from morello_layouts.interfaces import api, explanations
 from morello_layouts.interfaces.api.layouts import Assuming, LayoutLike, Shape
-from morello_layouts.interfaces.cli.reading import Log, Order
+from morello_layouts.interfaces.cli.command import Log, Order
 from morello_layouts.interfaces.cli.terminal import Answer, in_options
 
 if TYPE_CHECKING:

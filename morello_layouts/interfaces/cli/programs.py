@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from morello_layouts.core.checks import shown
 from morello_layouts.errors import LayoutError
-from morello_layouts.interfaces.cli.reading import (
+from morello_layouts.interfaces.cli.command import (
     File,
     Natural,
     Positive,

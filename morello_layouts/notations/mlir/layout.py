@@ -25,7 +25,7 @@ from morello_layouts.notations.blocks import blocked_recipe
 from morello_layouts.notations.coordinates import CoordinateLayout
 from morello_layouts.notations.documents import place_in_blocks
 from morello_layouts.notations.mlir.types import bits_of, type_name
-from morello_layouts.notations.strided.layout import StridedLayout
+from morello_layouts.notations.strided import StridedLayout
 
 
 @frozen

@@ -46,7 +46,7 @@ from morello_layouts.notations.mlir.attributes import (
 )
 from morello_layouts.notations.mlir.layout import MlirMap, MlirPack, MlirType
 from morello_layouts.notations.mlir.types import SPACES
-from morello_layouts.notations.strided.layout import StridedLayout, strides_rule
+from morello_layouts.notations.strided import StridedLayout, strides_rule
 from morello_layouts.notations.text import NUMBER, Note, Rule, collected, either, many, word
 
 _EXAMPLE: Final = "memref<4x8xf32, affine_map<(d0, d1) -> (d1, d0)>>"

@@ -1,6 +1,5 @@
 """Shardings: which device holds which part of an array, as layouts with an axis ``device``."""
 
-from morello_layouts.notations.sharding.hlo import HloSharding as HloSharding
 from morello_layouts.notations.sharding.layout import (
     Placement as Placement,
     ShardedLayout as ShardedLayout,
@@ -18,5 +17,6 @@ from morello_layouts.notations.sharding.systems import (
     ColumnMajor as ColumnMajor,
     Cyclic as Cyclic,
     DTensorSharding as DTensorSharding,
+    HloSharding as HloSharding,
     Ref as Ref,
 )

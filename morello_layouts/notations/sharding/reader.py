@@ -26,10 +26,9 @@ from morello_layouts.notations.grammar import (
 from morello_layouts.notations.mlir.text import parse_mlir
 from morello_layouts.notations.registry import BEGINS
 from morello_layouts.notations.sharding.calls import NAME, STRING, read_calls, sharded
-from morello_layouts.notations.sharding.hlo import HloSharding
 from morello_layouts.notations.sharding.layout import Placement, ShardedLayout, ShardedTuple
 from morello_layouts.notations.sharding.sharding import Mesh
-from morello_layouts.notations.sharding.systems import AxisSharding, Ref
+from morello_layouts.notations.sharding.systems import AxisSharding, HloSharding, Ref
 from morello_layouts.notations.text import (
     ABSENT,
     NUMBER,
