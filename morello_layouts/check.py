@@ -11,7 +11,8 @@ import json
 import re
 import sys
 from collections import Counter
-from math import gcd
+from itertools import product
+from math import gcd, prod
 
 FORMAT = "morello-layouts certificate 2"
 WORK, FILE, PAIRS, ATOMS, NESTED, ROUNDS = 1_000_000, 100_000, 10_000, 120, 50, 64
@@ -48,7 +49,7 @@ CLAIMS = {  # the keys of a certificate, and the words for what it states
 TEXTS = {"format", "claim", "size", "end", "offset", "padding", "source"}
 OBJECTS = {"sizes", "limits", "digits"} | SLOTS  # and pairs; all other values are lists of texts
 SIZE = {"name", "multiple_of", "least"}
-SPLIT, NAMED = {"split", "by", "high", "low", "below"}, {"name", "is", "below"}
+SPLIT, NAMED, EACH = {"split", "by", "high", "low", "below"}, {"name", "is", "below"}, {"each"}
 NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]{0,99}")
 TOKEN = re.compile(rf" *(?:([0-9]+)|({NAME.pattern})|(//|[-+*%^()]))")
 OPERATORS = (("^",), ("+", "-"), ("*", "//", "%"))  # from loose to tight; all group to the left
@@ -215,7 +216,8 @@ class Checker:
         below = self.value(entry["below"])
         if "split" in entry:
             v, by = self.variables.get(entry["split"]), self.value(entry["by"])
-            require(v, f"{entry['split']!r} is not a variable that can be split")
+            can = v and () not in v
+            require(can, f"{entry['split']!r} is not a variable that can be split")
             ((a,),) = v
             room = self.minus(self.product(by, below), self.plus(self.high[a], ONE))
             require(self.is_nonnegative(room), f"split {entry['split']}: the digits are too short")
@@ -230,6 +232,26 @@ class Checker:
             require(holds or self.lies_below(form, below), f"name {name}: perhaps not below")
             kind = "using" if "using" in entry else "name"
             self.definitions.append((kind, self.declare(name, below), form))
+
+    def cases(self, entries, own, limits=()):
+        """Define entries, then yield: once, or for each value of those of its own taken singly."""
+        names = [one["each"] for one in entries if "each" in one]
+        others = [one for one in entries if "each" not in one]
+        known, variables, counts = len(self.definitions), self.variables, []
+        for name in names:
+            require(name in own, f"each {name}: not one of {', '.join(own)}")
+            v = variables[name]
+            high = self.high[next(iter(v))[0]] if v else v
+            require(high.keys() <= {()}, f"each {name}: its values have no known number")
+            counts.append(high.get((), 0) + 1)
+            self.work(len(names) * prod(counts))
+        for values in product(*map(range, counts)):
+            taken = {name: {(): x} if x else {} for name, x in zip(names, values)}
+            self.variables = {**variables, **taken}
+            del self.definitions[known:]
+            for one in others:
+                self.define(one, limits)
+            yield
 
     def fact(self, limits, k):
         """Return what is at least 0 because slot p holds an element."""
@@ -392,7 +414,7 @@ def require_form(given):
     require_texts([given[key] for key in sorted(given.keys() & TEXTS)], "values of the certificate")
     for key in sorted(given.keys() & OBJECTS):
         require(isinstance(given[key], list), f"{key}: not a list")
-        allowed = (SIZE, SIZE | {"most"}) if key == "sizes" else (SPLIT, NAMED)
+        allowed = (SIZE, SIZE | {"most"}) if key == "sizes" else (SPLIT, NAMED, EACH)
         if key == "digits_of_slots" and claim == "verified":
             allowed = (*allowed, NAMED | {"using"})
         for one in given[key]:
@@ -431,9 +453,27 @@ def check(given, make=Checker):
     if "0" in given["shape"]:  # the formulas are about nothing
         require(not end or not given.keys() & SLOTS, "slots without an element")
         return claim
-    d = {f"d{k}": c.declare(f"d{k}", n) for k, n in enumerate(shape)}
-    for entry in given["digits"]:
-        c.define(entry)
+    names = [f"d{k}" for k in range(len(shape))]
+    for name, n in zip(names, shape):
+        c.declare(name, n)
+    for _ in c.cases(given["digits"], names):
+        d = {name: c.variables[name] for name in names}
+        check_elements(c, given, d, (shape, others), end)
+    if given.keys() & SLOTS:  # slot p, below all limits, holds the element at its inverse
+        c.declare("p", end)
+        for _ in c.cases(given["digits_of_slots"], ["p"], given.get("limits", [])):
+            p = c.variables["p"]
+            back = [c.value(text, {"p": p}) for text in given["inverse"]]
+            inside = all(c.lies_below(x, n) for x, n in zip(back, shape))
+            require(inside, "inverse: perhaps no element")
+            found = c.value(given["offset"], dict(zip(names, back)))
+            c.same(found, p, "inverse: perhaps an element of another offset")
+    return claim
+
+
+def check_elements(c, given, d, shapes, end):
+    """Check what is claimed of the elements d, with the definitions that are made."""
+    claim = given["claim"]
     offset = c.value(given["offset"], d)
     require(len(given.get("inverse", d)) == len(d), "inverse: not as long as shape")
     if "inverse" in given and claim != "surjective":
@@ -441,7 +481,7 @@ def check(given, make=Checker):
             c.same(c.value(text, {"p": offset}), x, f"inverse {text[:80]}: perhaps another element")
     if "size" in given:
         require(c.lies_below(offset, end), "offset: perhaps outside")
-    e = viewed(c, given, d, shape, others) if claim == "bitcast" else d
+    e = viewed(c, given, d, *shapes) if claim == "bitcast" else d
     formulas = given.get("others", [])
     require("others" not in given or formulas, "others: no formula")
     require(len(formulas) < 2 or claim not in {"bitcast", "relayout"}, "others: two formulas")
@@ -449,20 +489,9 @@ def check(given, make=Checker):
         found = c.value(text, e)
         found = c.value(given["source"], {"p": found}) if claim == "relayout" else found
         c.same(found, offset, f"others: {text[:80]}: perhaps another offset")
-    limits = given.get("limits", [])
-    for text, n in limits:
+    for text, n in given.get("limits", []):
         gap = c.minus(c.minus(c.value(n), ONE), c.value(text, {"p": offset}))
         require(any(map(c.is_nonnegative, c.ways(gap))), f"limit {text[:80]}: perhaps not of all")
-    if given.keys() & SLOTS:  # slot p, below all limits, holds the element at its inverse
-        p = c.declare("p", end)
-        for entry in given["digits_of_slots"]:
-            c.define(entry, limits)
-        back = [c.value(text, {"p": p}) for text in given["inverse"]]
-        inside = all(c.lies_below(x, n) for x, n in zip(back, shape))
-        require(inside, "inverse: perhaps no element")
-        found = c.value(given["offset"], dict(zip(d, back)))
-        c.same(found, p, "inverse: perhaps an element of another offset")
-    return claim
 
 
 def viewed(c, given, d, shape, others):

@@ -36,7 +36,7 @@ const hasTexts = (value, ...keys) => hasKeys(value, keys) && Object.values(value
 const isSize = value => hasTexts(value, "name", "multiple_of", "least") || hasTexts(value, "name", "multiple_of", "least", "most");
 
 function isDefinition(value, mayUse) {
-  if (hasTexts(value, "split", "by", "high", "low", "below")) return true;
+  if (hasTexts(value, "split", "by", "high", "low", "below") || hasTexts(value, "each")) return true;
   const { using = [], ...others } = isObject(value) ? value : {};
   const isUsing = !isObject(value) || !Object.hasOwn(value, "using") || mayUse;
   return isUsing && isTexts(using) && hasTexts(others, "name", "is", "below");
@@ -395,6 +395,9 @@ function read(arithmetic, text, meaning) {
 
 // ---- The proof ------------------------------------------------------------------------------
 
+const coordinates = list => new Map(list.map((value, k) => [`d${k}`, value]));
+const slot = value => new Map([["p", value]]);
+
 class Proof {
   constructor(certificate) {
     this.certificate = certificate;
@@ -434,16 +437,43 @@ class Proof {
       : arithmetic.multiply(number(step), arithmetic.atom({ low, high: high && number(high) }))));
   }
 
+  /** Call `then` with the definitions of a list: once, or for each value of what is taken singly. */
+  inEachCase(key, own, facts, then) {
+    const { arithmetic, variables } = this, { definitions } = arithmetic;
+    const each = this.certificate[key].filter(one => one.each !== undefined).map(one => one.each);
+    const counts = each.map(name => {
+      this.at = `${key}, each ${name}`;
+      demand(own.has(name), "it cannot be taken singly here");
+      return this.count(own.get(name));
+    });
+    arithmetic.spend(Number(counts.reduce((n, count) => (n > MOST_WORK ? n : n * count), BigInt(each.length))));
+    for (let values = counts.map(() => 0n); values;) {
+      this.variables = new Map([...variables, ...each.map((name, k) => [name, number(values[k])])]);
+      arithmetic.definitions = [...definitions];
+      this.define(key, facts);
+      then();
+      const k = values.findLastIndex((x, at) => x + 1n < counts[at]);
+      values = k < 0 ? undefined : values.map((x, at) => (at < k ? x : at === k ? x + 1n : 0n));
+    }
+  }
+
+  /** Return the number of values that a variable may have. */
+  count(value) {
+    const high = value.size ? this.arithmetic.atomOf([...value.keys()][0]).high : ZERO;
+    demand(isNumber(high), "the number of its values is not known");
+    return coefficient(high, "") + 1n;
+  }
+
   /** Take the definitions of a list, in order; `facts` gives those of the slot, by number. */
   define(key, facts) {
     const { arithmetic } = this;
-    for (const one of this.certificate[key]) {
+    for (const one of this.certificate[key].filter(one => one.each === undefined)) {
       const where = `${key}, ${one.split === undefined ? `name ${one.name}` : `split ${one.split}`}`;
       const below = this.text(where, one.below);
       if (one.split !== undefined) {
         const by = this.text(where, one.by), value = this.variables.get(one.split);
         this.at = where;
-        demand(value?.size, "it is not a variable that can be split");
+        demand(value?.size && !value.has(""), "it is not a variable that can be split");
         const { high } = arithmetic.atomOf([...value.keys()][0]);
         const spare = arithmetic.subtract(arithmetic.subtract(arithmetic.multiply(by, below), high), number(1n));
         demand(arithmetic.isNonnegative(spare), "the digits may be too small for all its values");
@@ -471,7 +501,7 @@ class Proof {
         arithmetic.subtract(arithmetic.add(arithmetic.multiply(number(c), y), number(c - 1n)), fact))));
   }
 
-  count(list, shape) {
+  demandAsMany(list, shape) {
     this.at = list;
     demand(this.certificate[list].length === this.certificate[shape].length, `it has not as many texts as ${shape}`);
   }
@@ -487,8 +517,6 @@ class Proof {
   check() {
     const { certificate: given, arithmetic } = this;
     const product = list => list.reduce((p, q) => arithmetic.multiply(p, q), number(1n));
-    const coordinates = list => new Map(list.map((value, k) => [`d${k}`, value]));
-    const slot = value => new Map([["p", value]]);
 
     given.sizes.forEach(size => this.size(size));
 
@@ -513,12 +541,34 @@ class Proof {
 
     this.at = "shape";
     shape.forEach((each, k) => this.variables.set(`d${k}`, arithmetic.declare(each)));
-    const d = new Map(this.variables);
-    this.define("digits");
+    this.inEachCase("digits", new Map(this.variables), undefined, () => this.checkElements(shape, otherShape, end));
+
+    if (given.digits_of_slots) {
+      this.demandAsMany("inverse", "shape");
+      this.at = "end";
+      this.variables.set("p", arithmetic.declare(end));
+      const facts = using => using.map(k => {
+        demand(/^(0|[1-9][0-9]*)$/.test(k) && BigInt(k) < given.limits.length, `there is no limit ${k}`);
+        return this.fact(given.limits[k], this.variables.get("p"));
+      });
+      this.inEachCase("digits_of_slots", slot(this.variables.get("p")), facts, () => this.checkSlots(shape));
+    }
+  }
+
+  /** Return what is at least 0 if the slot p holds an element, by a limit. */
+  fact([x, n], p) {
+    const { arithmetic } = this, below = this.text("limits", n);
+    return arithmetic.subtract(arithmetic.subtract(below, number(1n)), this.text("limits", x, slot(p)));
+  }
+
+  /** Steps 7 to 12, with the definitions that are made. */
+  checkElements(shape, otherShape, end) {
+    const { certificate: given, arithmetic } = this;
+    const d = coordinates(shape.map((_, k) => this.variables.get(`d${k}`)));
     const offset = this.text("offset", given.offset, d);
 
     if (given.inverse && given.claim !== "surjective") {
-      this.count("inverse", "shape");
+      this.demandAsMany("inverse", "shape");
       given.inverse.forEach((text, k) => {
         const found = this.text(`inverse ${k}`, text, slot(offset));
         demand(arithmetic.isSame(found, d.get(`d${k}`)), "it may be another coordinate");
@@ -532,7 +582,7 @@ class Proof {
 
     let e = d;
     if (given.view) {
-      this.count("view", "other_shape");
+      this.demandAsMany("view", "other_shape");
       const view = this.texts("view", d);
       view.forEach((each, k) => demand(arithmetic.isBelow(each, otherShape[k]), `coordinate ${k} may be outside of the other array`));
       this.at = "order";
@@ -551,28 +601,18 @@ class Proof {
       demand(arithmetic.isSame(other, offset), "it may be another offset");
     }
 
-    const fact = ([x, n], p) => {
-      const below = this.text("limits", n);
-      return arithmetic.subtract(arithmetic.subtract(below, number(1n)), this.text("limits", x, slot(p)));
-    };
     for (const limit of given.limits ?? []) {
-      demand(arithmetic.someWay(fact(limit, offset), way => arithmetic.isNonnegative(way)), "an element may be outside of it");
+      demand(arithmetic.someWay(this.fact(limit, offset), way => arithmetic.isNonnegative(way)), "an element may be outside of it");
     }
+  }
 
-    if (given.digits_of_slots) {
-      this.count("inverse", "shape");
-      this.at = "end";
-      const p = arithmetic.declare(end);
-      this.variables.set("p", p);
-      this.define("digits_of_slots", using => using.map(k => {
-        demand(/^(0|[1-9][0-9]*)$/.test(k) && BigInt(k) < given.limits.length, `there is no limit ${k}`);
-        return fact(given.limits[k], p);
-      }));
-      const found = this.texts("inverse", slot(p));
-      found.forEach((each, k) => demand(arithmetic.isBelow(each, shape[k]), `coordinate ${k} may be outside of the array`));
-      const back = this.text("offset", given.offset, coordinates(found));
-      demand(arithmetic.isSame(back, p), "the offset of its element may be another slot");
-    }
+  /** What step 13 says of the slot p, with the definitions that are made. */
+  checkSlots(shape) {
+    const { certificate: given, arithmetic } = this, p = this.variables.get("p");
+    const found = this.texts("inverse", slot(p));
+    found.forEach((each, k) => demand(arithmetic.isBelow(each, shape[k]), `coordinate ${k} may be outside of the array`));
+    const back = this.text("offset", given.offset, coordinates(found));
+    demand(arithmetic.isSame(back, p), "the offset of its element may be another slot");
   }
 }
 

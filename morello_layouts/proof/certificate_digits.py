@@ -26,12 +26,14 @@ FROM: Final = "p_from_"
 
 
 def certified(statement: Certificate) -> Certificate:
-    """Return a statement with the digits that prove it."""
+    """Return a statement with the digits that prove it; without, the elements are taken singly."""
     if sum(map(len, map(str, statement.values()))) <= CERTIFICATE_TEXT:
         left = [CERTIFICATE_WORK]
         for first in ("one variable", "sums", "large divisors", "rounded sizes"):
             with suppress(Refused, MemoryError, RecursionError, StopIteration):
                 return _found(statement, first, left)
+        with suppress(Refused):
+            return _singly(statement)
     raise UnsupportedError(
         f"no certificate that {' and '.join(statement['about'])} is {statement['claim']}",
         "the claim is false, or not provable by digits in which floors and remainders are exact",
@@ -59,6 +61,15 @@ def _found(statement: Certificate, first: str, left: list[int]) -> Certificate:
         checker.check({**found, **lists}, lambda: search)
     finally:
         left[0] = search.left
+    checker.check(found)
+    return found
+
+
+def _singly(statement: Certificate) -> Certificate:
+    """Return a statement about numbers that the checker asks of each element, and of each slot."""
+    found = {**statement, "digits": [{"each": f"d{k}"} for k in range(len(statement["shape"]))]}
+    if "digits_of_slots" in CLAIMS[statement["claim"]][0]:
+        found["digits_of_slots"] = [{"each": "p"}]
     checker.check(found)
     return found
 

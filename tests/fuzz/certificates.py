@@ -1,6 +1,7 @@
 """The share of verdicts with a certificate, and forged certificates that the checker judges.
 
     python -m tests.fuzz.certificates coverage --count 10000
+    python -m tests.fuzz.certificates coverage --count 1000 --kind nested
     python -m tests.fuzz.certificates forge --count 100000 --lines forged.jsonl
 
 ``coverage`` asks the questions of ``tests.fuzz.judgements`` anew for a certificate where a claim is
@@ -152,10 +153,14 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--start", type=int, default=0)
     parser.add_argument("--share", type=float, default=0.06, help="of questions by name")
+    kinds = {family.__name__: family for family in judgements.FAMILIES}
+    parser.add_argument("--kind", choices=kinds, help="of layout; by default all")
     parser.add_argument("--lines", type=Path, help="a file for each forgery and its verdict")
     given = parser.parse_args()
+    only = {kinds[given.kind]: 1} if given.kind else judgements.FAMILIES
     if given.what == "coverage":
-        coverage(given.seed, given.start, given.count, given.share)
+        with patch.object(judgements, "FAMILIES", only):
+            coverage(given.seed, given.start, given.count, given.share)
     else:
         forge(given.seed, given.start, given.count, given.lines)
 

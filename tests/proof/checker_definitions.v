@@ -20,6 +20,7 @@ Definition sized s f := value (env s none 0) f.
 Inductive given :=
   | IsSize (i : nat) (step least : Z) (most : option Z)
   | IsBelow (x : name) (n : formula)
+  | IsNumber (x : name) (c : Z)
   | IsLimited (f n : formula).
 
 Definition holds s d p g :=
@@ -27,6 +28,7 @@ Definition holds s d p g :=
   | IsSize i step least most => (exists t, s i = step * t) /\ least <= s i /\
       (forall m, most = Some m -> s i <= m)
   | IsBelow x n => 0 <= env s d p x < sized s n
+  | IsNumber x c => env s d p x = c
   | IsLimited f n => value (env s none p) f < sized s n
   end.
 
@@ -67,6 +69,7 @@ Inductive run : list given -> state -> Prop :=
   | run_below gs S x f n : run gs S -> reads S (of_sizes S) f n ->
       nonnegative S (minus n (number 1)) -> within (count S) n ->
       run (IsBelow x f :: gs) (with_name x (atom (count S)) (declare n S))
+  | run_number gs S x c : run gs S -> run (IsNumber x c :: gs) (with_name x (number c) S)
   | run_limited gs S f n p q t : run gs S -> names S Slot = Some t -> reads S (of_slot S t) f p ->
       reads S (of_sizes S) n q -> within (count S) p -> within (count S) q ->
       run (IsLimited f n :: gs) (with_known (minus (minus q (number 1)) p) S)
@@ -342,7 +345,7 @@ Theorem run_sound : forall gs S, run gs S -> forall s d p, Forall (holds s d p) 
 Proof.
   intros gs S R s d p. induction R as [| gs S i step least most R IH ST LE
     | gs S i step least m R IH ST F | gs S x f n R IH RF N WN
-    | gs S f n q r t R IH T RF RN WQ WR | gs S n R IH N WN
+    | gs S x c R IH | gs S f n q r t R IH T RF RN WQ WR | gs S n R IH N WN
     | gs S a x h t n R IH I H NH NT NN WT WN | gs S form n R IH N WF WN
     | gs S i n l R IH N NI L WI]; intros G;
     try (pose proof (Forall_inv G) as G0; apply Forall_inv_tail in G);
@@ -370,6 +373,7 @@ Proof.
     + unfold declare. rewrite count_with. apply within_atom. lia.
     + now apply (matches_more S v).
     + now rewrite eval_atom, at_that_atom.
+  - exists v. apply named; trivial. cbn in G0. now rewrite eval_number.
   - exists v. pose proof (sized_sound S v s d p n r (conj W (conj M E)) RN) as V.
     assert (Q : eval v q = value (env s none p) f).
     { assert (PT : eval v t = p) by exact (E Slot t T). rewrite <- PT.

@@ -73,11 +73,14 @@ Proof.
   rewrite <- (AD k f F), O. now apply AE.
 Qed.
 
-(* Acceptance: a run, and questions that it answers. *)
+(* Acceptance: a run, and questions that it answers. Of a variable that is taken value by value there
+   is a run for each value, in which the variable is that number. *)
 
-Definition in_elements C P := In (Number 0) (shape C) \/ exists gs S o, run gs S /\
+Definition in_elements C P := In (Number 0) (shape C) \/
+  forall d, (exists s, element C s d) -> exists gs S o, run gs S /\
   (forall g, In g gs -> given_sizes C g \/
-    exists k n, nth_error (shape C) k = Some n /\ g = IsBelow (Coordinate k) n) /\
+    exists k n, nth_error (shape C) k = Some n /\
+      (g = IsBelow (Coordinate k) n \/ g = IsNumber (Coordinate k) (d k))) /\
   reads S (of_element S (coordinates S)) (offset C) o /\ P S o.
 
 Definition reads_size S f q := reads S (of_sizes S) f q.
@@ -102,8 +105,9 @@ Definition full_shown C :=
   In (Number 0) (shape C) /\ of_sizes_alone C (fun S =>
     exists q, reads_size S (end_ C) q /\ same_value S q (number 0)) \/
   length (inverse C) = length (shape C) /\
+  forall t, (exists s, sizes_hold C s /\ 0 <= t < sized s (end_ C)) ->
   exists gs S p o (back : list poly), run gs S /\
-  (forall g, In g gs -> given_sizes C g \/ g = IsBelow Slot (end_ C) \/
+  (forall g, In g gs -> given_sizes C g \/ g = IsBelow Slot (end_ C) \/ g = IsNumber Slot t \/
     exists f n, In (f, n) (limits C) /\ g = IsLimited f n) /\
   names S Slot = Some p /\ length back = length (inverse C) /\
   (forall k f n q, nth_error (inverse C) k = Some f -> nth_error (shape C) k = Some n ->
@@ -172,11 +176,13 @@ Proof. intros W. now apply (element_sound v S s d 0 _ d f q W (coordinates_of v 
 Lemma element_world C P s d : in_elements C P -> element C s d ->
   exists v S o, world v S s d 0 /\ eval v o = offset_of C s d /\ P S o.
 Proof.
-  intros [I | (gs & S & o & R & G & RO & Q)] E; [now apply no_element in E |].
+  intros [I | A] E; [now apply no_element in E |].
+  destruct (A d (ex_intro _ s E)) as (gs & S & o & R & G & RO & Q).
   destruct (run_sound gs S R s d 0) as [v W].
-  - apply Forall_forall. intros g I. destruct (G g I) as [B | (k & n & K & ->)].
+  - apply Forall_forall. intros g I. destruct (G g I) as [B | (k & n & K & [-> | ->])].
     + now apply E.
     + now apply E.
+    + reflexivity.
   - exists v, S, o. split; [exact W | split; [| exact Q]].
     apply (element_sound v S s d 0 (coordinates S)); trivial. now apply (coordinates_of v S s d 0).
 Qed.
@@ -276,13 +282,15 @@ Qed.
 
 Theorem full_rule : forall C, full_shown C -> full C.
 Proof.
-  intros C [[I B] | (L & gs & S & p & o & back & R & G & P & LB & Q & RO & Z)] s t E T LI d.
+  intros C [[I B] | [L A]] s t E T LI d.
   - destruct (sizes_world C _ s B E) as (v & S & W & q & RQ & Z).
     rewrite <- (sized_sound S v s none 0 _ q W RQ), (Z v), eval_number in T; [lia | apply W].
-  - destruct (run_sound gs S R s none t) as [v W].
-    { apply Forall_forall. intros g I. destruct (G g I) as [H | [-> | (f & n & F & ->)]].
+  - destruct (A t (ex_intro _ s (conj E T))) as (gs & S & p & o & back & R & G & P & LB & Q & RO & Z).
+    destruct (run_sound gs S R s none t) as [v W].
+    { apply Forall_forall. intros g I. destruct (G g I) as [H | [-> | [-> | (f & n & F & ->)]]].
       - now apply E.
       - exact T.
+      - reflexivity.
       - now apply LI. }
     assert (PT : eval v p = t) by apply (proj2 (proj2 W) Slot p P).
     assert (D : forall k q, nth_error back k = Some q -> eval v q = d k).
@@ -376,7 +384,7 @@ Definition row := {|
 
 Lemma row_is_accepted : accepted Injective row.
 Proof.
-  right. eexists. eexists. exists (atom 1). split.
+  right. intros d _. eexists. eexists. exists (atom 1). split.
   - eapply (run_below _ _ (Coordinate 0) (Name (Size 0)) (scale 1 (atom 0))).
     + apply (run_size _ _ 0 1 1 None run_start); lia.
     + now apply reads_name.
@@ -387,7 +395,7 @@ Proof.
     + apply within_scale, within_atom. cbn. lia.
   - split; [| split; [now apply reads_name |]].
     + intros g [<- | [<- | []]]; [right | left].
-      * now exists 0%nat, (Name (Size 0)).
+      * exists 0%nat, (Name (Size 0)). split; [reflexivity | now left].
       * now exists 0%nat, {| step := 1; least := 1; most := None |}.
     + split; [reflexivity |]. intros [| [|]] f [= <-]. exists (atom 1), (atom 1).
       split; [now apply reads_name | split; [reflexivity |]].

@@ -158,6 +158,20 @@ SWAPPED_BACK = {"offset": "3*d0 + d1", "view": ["d1", "d0"], "others": ["d0 + 3*
 SQUARE = {"shape": ["4", "4"], "size": "16", "offset": "4*d0 + (d0 ^ d1)"}
 THREE = {"shape": ["2", "2", "2"], "offset": "d0 ^ d1 ^ d2"}
 
+EACH_0, EACH_1, HALF = [{"each": "d0"}], [{"each": "d1"}], {"name": "x", "is": "d0", "below": "2"}
+CARRIES = {
+    "shape": ["3"],
+    "offset": "6*d0 ^ (3*d0)//2",
+    "inverse": ["((p%4 ^ p//4%4) + 4*(p//4))//6"],
+}
+REMAINDERS = {
+    "sizes": ANY,
+    "shape": ["N", "3"],
+    "offset": "3*d0 + (2*d1 + 2)%3",
+    "inverse": ["p//3", "(2*p + 2)%3"],
+}
+SUMS = {"shape": ["3", "2"], "offset": "d0 + d1", "size": "4", "inverse": ["p - p//3", "p//3"]}
+
 TRUE: list[tuple[str, Certificate]] = [
     ("bijective", {**SQUARE, "inverse": ["p//4", "p%4 ^ p//4"]}),
     ("padded", {**SQUARE, "inverse": ["p//4", "p%4 ^ p//4"], "size": "17", "padding": "1"}),
@@ -185,6 +199,12 @@ TRUE: list[tuple[str, Certificate]] = [
             "digits": [{**HALVES, "below": "4"}],
         },
     ),
+    ("injective", {**CARRIES, "digits": EACH_0}),
+    ("injective", {**CARRIES, "digits": [*EACH_0, *EACH_0]}),
+    ("injective", {**REMAINDERS, "digits": EACH_1}),
+    ("surjective", {**SUMS, "digits": [], "digits_of_slots": [{"each": "p"}]}),
+    ("bijective", {"digits": [HALF, *EACH_0]}),
+    ("bijective", {"shape": ["1", "6"], "inverse": ["0*p", "p"], "digits": EACH_0}),
     ("injective", {"sizes": ANY, "shape": [f"N + 8 - {TILES}"]} | LINE),
     ("injective", {"sizes": ANY, "shape": ["5 + 9*(-(-N//16)) - 9*(-(-(-(-N//4))//4))"]} | LINE),
     (
@@ -344,6 +364,39 @@ FORGED: dict[str, tuple[str, dict[str, Any]]] = {
         )
         for form in ("d0 - d1", "d1 - d0")
     },
+    "the last of the elements that are taken singly": (
+        "injective",
+        {**CARRIES, "inverse": [f"({CARRIES['inverse'][0]})%2"], "digits": EACH_0},
+    ),
+    "the last of the slots that are taken singly": (
+        "surjective",
+        {**SUMS, "size": "5", "digits": [], "digits_of_slots": [{"each": "p"}]},
+    ),
+    "the first of the slots that are taken singly": (
+        "surjective",
+        {**SUMS, "offset": "d0 + d1 + (3 - d0 - d1)//3", "digits_of_slots": [{"each": "p"}]},
+    ),
+    "a variable of any number of values that is taken singly": (
+        "injective",
+        {"sizes": ANY, "shape": ["N"], "offset": "d0//2", "inverse": ["2*p"], "digits": EACH_0},
+    ),
+    "the slot, taken singly among the elements": (
+        "injective",
+        {"shape": ["2"], "offset": "d0//2", "inverse": ["p"], "digits": [{"each": "p"}]},
+    ),
+    "a number that is split": (
+        "injective",
+        {
+            "shape": ["3"],
+            "offset": "d0//2",
+            "inverse": ["2*p"],
+            "digits": [*EACH_0, {**HALVES, "below": "2"}],
+        },
+    ),
+    "a number that is taken singly": (
+        "surjective",
+        {**SUMS, "size": "5", "digits": EACH_0, "digits_of_slots": EACH_0},
+    ),
     "a rounded size below 0": (
         "padded",
         {"sizes": [size(1, 1, 4)], "shape": ["2"], "size": "2 - N//4", "padding": "-(N//4)"} | LINE,
@@ -508,6 +561,11 @@ HEAVY: list[Certificate] = [
     {"offset": "*".join(["(d0 + 3*d1 + 7)"] * 38)},
     {"offset": "*".join(["9" * 150] * 600)},
     {"offset": "9" * 90_000},
+    {"digits": [*EACH_0, *EACH_1] * 3000},
+    {"shape": ["1", "9" * 150], "digits": [*EACH_1, *EACH_0]},
+    {"shape": ["1", "99999"], "digits": [*EACH_1, *EACH_0 * 3000]},
+    {"shape": ["1", "99999"], "digits": [*EACH_0 * 3000, *EACH_1]},
+    {"shape": ["2"] * 90, "digits": [{"each": f"d{k}"} for k in range(90)], "inverse": ["p"] * 90},
     {"offset": " ^ ".join(["d0", "d1", "(3*d0 + d1)", "-1"] * 200)},
     {"offset": "d1" + "^1^d0" * 4000},
     {"offset": "(" * 5000 + "d0" + ")" * 5000},

@@ -159,6 +159,8 @@ def change_a_definition(given: Certificate, random: Random, _: list[Certificate]
             by = _operand(given, random)
             one = {"split": random.choice(_names(given)), "by": by, "below": below}
             one |= {"high": f"y{len(found)}", "low": f"x{len(found)}"}
+        elif random.random() < 0.3:
+            one = {"each": random.choice(_names(given))}
         elif given.get("limits"):
             one["using"] = [str(random.randrange(len(given["limits"])))]
         found.insert(random.randint(0, len(found)), one)
@@ -312,7 +314,9 @@ def new(random: Random) -> Certificate:
             return certified({**found, "about": ["x"]})
     except UnsupportedError:
         pass
-    found["digits"] = []
+    found["digits"] = [{"each": x} for x in d] if random.random() < 0.4 else []
+    found["digits_of_slots"] = [{"each": "p"}] if random.random() < 0.4 else []
+    fit(found)
     for key in SHARED | CLAIMS[claim][0]:
         found.setdefault(key, [] if key in OBJECTS else "0")
     for _ in range(random.choice((0, 1, 2))):
