@@ -41,7 +41,7 @@ def map_of(recipe: Recipe) -> IndexMap:
 def test_random_layouts_with_names(recipe: Recipe) -> None:
     shape = known(recipe.physical_shape)
     names = tuple(f"axis{k}" for k in range(len(shape)))
-    m = map_of(replace(recipe, offset=0, tail_padding=0, axis_names=names))
+    m = map_of(replace(recipe, axis_names=names))
     held: dict[tuple[int, ...], Any] = dict.fromkeys(np.ndindex(shape))
     for element, holders in places(recipe):
         place = m.place(*element)
