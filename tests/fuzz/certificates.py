@@ -49,14 +49,14 @@ class Asked:
     """The questions that a generator asks, with their answers."""
 
     def __init__(self) -> None:
-        self.found: list[tuple[str, tuple[Any, ...], Any]] = []
+        self.found: list[tuple[str, tuple[Any, ...], tuple[str, ...], Any]] = []
 
     def recording(self, name: str) -> Any:
         question = getattr(ml, name)
 
         def ask(*maps: Any, **options: Any) -> Any:
             answer = question(*maps, **options)
-            self.found.append((name, maps, answer))
+            self.found.append((name, maps, tuple(options.get("assuming", ())), answer))
             return answer
 
         return ask
@@ -77,7 +77,9 @@ def assumptions_of(condition: str) -> Iterator[str | None]:
         yield " and ".join(facts) if simple else None
 
 
-def certificates(name: str, maps: tuple[Any, ...], answer: Any) -> list[dict[str, Any]]:
+def certificates(
+    name: str, maps: tuple[Any, ...], assumed: tuple[str, ...], answer: Any
+) -> list[dict[str, Any]]:
     """Return the certificates of an answer: one, or one for each alternative of its condition.
 
     Raises:
@@ -88,7 +90,8 @@ def certificates(name: str, maps: tuple[Any, ...], answer: Any) -> list[dict[str
         raise UnsupportedError(f"a condition that is no assumption: {answer.condition}", "", "")
     if CLAIMS[name] not in {"equivalent", "bitcast"}:
         maps = (maps[0], None, *maps[1:])  # what follows is the shape
-    found = [ml.certificate(*maps, claim=CLAIMS[name], assuming=x) for x in facts]
+    every = [[*assumed, *([] if x is None else [x])] for x in facts]
+    found = [ml.certificate(*maps, claim=CLAIMS[name], assuming=x) for x in every]
     for one in found:
         check(one)
     return found
@@ -107,12 +110,12 @@ def coverage(seed: int, start: int, count: int, share: float) -> None:
         for number in range(start, start + count):
             asked.found.clear()
             kind = judgements.ask(seed, number, share)[0].kind
-            for name, maps, answer in [*asked.found]:
+            for name, maps, assumed, answer in [*asked.found]:
                 if not answer.holds and str(answer.condition) in {"None", "no sizes"}:
                     continue
                 began = process_time()
                 try:
-                    found = certificates(name, maps, answer)
+                    found = certificates(name, maps, assumed, answer)
                 except LayoutError as error:
                     print("NONE", number, kind, CLAIMS[name], str(error).split("\n")[0])
                     found = []
