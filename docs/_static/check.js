@@ -1,4 +1,4 @@
-// A checker of certificates, written from docs/explanation/certificates.md alone. Its sections
+// A checker of certificates, written from docs/explanation/certificate_language.md alone. Its sections
 // follow those of the page, which says why each rule holds. Nothing is shared between two checks.
 
 const FORMAT = "morello-layouts certificate";

@@ -4,7 +4,7 @@
 multiple of memcpy's of the target's bytes, at 0 and at 16 bytes past a cache line: the least of
 the rounds, which are interleaved. ``--beside FOLDER`` measures in the same rounds the kernels of
 the package in another folder; ``--table`` the cases of relayout_table.py instead; ``--write``
-puts the means into docs/relayout_kernels.md. Each result is compared with NumPy's.
+puts the means into docs/kernels_inside.md. Each result is compared with NumPy's.
 """
 
 from __future__ import annotations

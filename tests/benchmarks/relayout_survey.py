@@ -1,4 +1,4 @@
-"""Every ordered pair of twelve matrix layouts beside memcpy, in docs/relayout_kernels.md.
+"""Every ordered pair of twelve matrix layouts beside memcpy, in docs/kernels_inside.md.
 
 ``python tests/benchmarks/relayout_survey.py`` prints the table and the pairs that take longest;
 ``--write`` puts the table into the page. One thread. Rounds are interleaved: in each one the kernel

@@ -1,4 +1,4 @@
-"""Relayout kernels beside memcpy, NumPy, torch and oneDNN: the tables of docs/relayout_kernels.md.
+"""Relayout kernels beside memcpy, NumPy, torch and oneDNN: the tables of docs/kernels_inside.md.
 
 ``python tests/benchmarks/relayout_table.py`` prints every case; ``--write`` puts the means into the
 page, ``--match`` chooses cases by a part of their names. Each kernel writes the same memory at 0,
@@ -44,7 +44,7 @@ from relayout_cases import (
 
 from morello_layouts.outputs.kernels.build import FLAGS
 
-PAGE = Path(__file__).parents[2] / "docs" / "relayout_kernels.md"
+PAGE = Path(__file__).parents[2] / "docs" / "kernels_inside.md"
 BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"
 PAST = (0, 4, 16, 32, 48)
 OWN = "np.empty"

@@ -28,7 +28,7 @@ def test_every_theorem_is_a_rule_and_says_what_the_rule_says() -> None:
 
 
 def test_the_page_of_certificates_names_every_theorem_of_the_checker() -> None:
-    page = (ROOT / "docs/explanation/certificates.md").read_text("utf-8")
+    page = (ROOT / "docs/explanation/certificate_language.md").read_text("utf-8")
     _, _, section = page.partition("## What is proved in Coq")
     rows = [line.split("|")[-2] for line in section.splitlines() if line.startswith("| ")][1:]
     named = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
