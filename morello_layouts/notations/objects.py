@@ -247,7 +247,7 @@ class _Type(ctypes.Structure):
     _fields_ = (("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16))
 
 
-class _Tensor(ctypes.Structure):
+class _TypedTensor(ctypes.Structure):
     """``DLTensor`` of DLPack's header."""
 
     _fields_ = (
@@ -279,7 +279,7 @@ def _of_dlpack(value: Any) -> Layout | None:
         ) from error
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    tensor = _Tensor.from_address(pointer(capsule, b"dltensor"))
+    tensor = _TypedTensor.from_address(pointer(capsule, b"dltensor"))
     shape = tuple(tensor.shape[k] for k in range(tensor.ndim))
     dense = (prod(shape[k + 1 :]) for k in range(tensor.ndim))
     steps = tuple(tensor.strides[k] for k in range(tensor.ndim)) if tensor.strides else (*dense,)

@@ -35,7 +35,7 @@ _OPENING: Final = {"(": ")", "<": ">", "[": "]", "{": "}"}
 
 
 @dataclass
-class Call:
+class SourceCall:
     """A call, a type with parameters, or brackets: the values in it, and those with names."""
 
     name: str  #: without the namespaces; empty for brackets.
@@ -58,7 +58,7 @@ def _value(source: Source, depth: int = 0) -> Any:
 
 def _size(value: Any) -> Any:
     """Return a factor of a size: a number, or a name."""
-    is_name = isinstance(value, Call) and value.name and not value.values
+    is_name = isinstance(value, SourceCall) and value.name and not value.values
     if not is_name and not _is_size(value):
         _refuse("expected a product of sizes", "they are numbers and names", "multiply these alone")
     return SizeExpr.named(value.name) if is_name else value
@@ -76,7 +76,7 @@ def _factor(source: Source, depth: int) -> Any:
         return str(token)[1:-1]
     if depth > EXPR_NESTING:
         raise _error(f"brackets nest deeper than {EXPR_NESTING}", source.text, token.start)
-    found = Call("", start=token.start)
+    found = SourceCall("", start=token.start)
     if token in _OPENING:
         _fill(source, found, _OPENING[token], depth)
         return found
@@ -86,12 +86,12 @@ def _factor(source: Source, depth: int) -> Any:
     return found
 
 
-def _fill(source: Source, call: Call, close: str, depth: int) -> None:
+def _fill(source: Source, call: SourceCall, close: str, depth: int) -> None:
     def item() -> None:
         value = _value(source, depth + 1)
-        is_name = isinstance(value, str) or (isinstance(value, Call) and not value.values)
-        if is_name and source.take("=" if isinstance(value, Call) else ":"):
-            name = value.name if isinstance(value, Call) else value
+        is_name = isinstance(value, str) or (isinstance(value, SourceCall) and not value.values)
+        if is_name and source.take("=" if isinstance(value, SourceCall) else ":"):
+            name = value.name if isinstance(value, SourceCall) else value
             call.keys[name] = _value(source, depth + 1)
         else:
             call.values.append(value)
@@ -123,7 +123,7 @@ def _cute_numbers(value: Any) -> Any:
     """Return sizes or strides as nested tuples: ``_4``, ``Int<4>`` and ``C<4>`` are static."""
     if _is_size(value):
         return value
-    if isinstance(value, Call):
+    if isinstance(value, SourceCall):
         if value.name in _TUPLES:
             return tuple(map(_cute_numbers, value.values))
         if value.name in ("Int", "C", "constant", "integral_constant"):
@@ -142,11 +142,11 @@ def _cute_numbers(value: Any) -> Any:
     )
 
 
-def _cute(call: Call) -> Any:
+def _cute(call: SourceCall) -> Any:
 
-    if isinstance(call, Call) and call.name in _COMPOSED:
+    if isinstance(call, SourceCall) and call.name in _COMPOSED:
         first, *middle, last = call.values or [None]
-        if not isinstance(first, Call) or first.name not in _SWIZZLES:
+        if not isinstance(first, SourceCall) or first.name not in _SWIZZLES:
             _refuse(
                 f"{call.name}: expected a swizzle first",
                 "a layout composed with a layout is a layout, whose strides are computed",
@@ -158,10 +158,10 @@ def _cute(call: Call) -> Any:
             )
         offset = _cute_numbers(middle[0]) if middle else 0
         return ComposedLayout(Swizzle(*first.values), layout=_cute(last), offset=offset)
-    if isinstance(call, Call) and call.name == "make_ordered_layout" and call.values:
+    if isinstance(call, SourceCall) and call.name == "make_ordered_layout" and call.values:
         shape = _cute_numbers(call.values[0])
         return CuteLayout(shape, _ordered(shape, _cute_numbers(call.get("order", 1))))
-    is_layout = isinstance(call, Call) and call.name in ("Layout", "make_layout")
+    is_layout = isinstance(call, SourceCall) and call.name in ("Layout", "make_layout")
     if not is_layout or not 1 <= len(call.values) + len(call.keys) <= 2:
         _refuse(
             f"expected a layout, got {getattr(call, 'name', call)}",
@@ -217,14 +217,18 @@ def _ordered(shape: Any, order: Any) -> Any:
 
 def _numbers(value: Any) -> Any:
     """Return plain integers in nested tuples."""
-    if isinstance(value, Call) and value.name in ("", "Size"):
+    if isinstance(value, SourceCall) and value.name in ("", "Size"):
         inner = value.values
-        if value.name == "Size" and len(inner) == 1 and isinstance(inner[0], Call):
+        if value.name == "Size" and len(inner) == 1 and isinstance(inner[0], SourceCall):
             inner = inner[0].values
         return tuple(map(_numbers, inner))
     if _is_size(value):
         return value
-    if isinstance(value, Call) and not value.values and re.fullmatch(r"[A-Za-z]\w*", value.name):
+    if (
+        isinstance(value, SourceCall)
+        and not value.values
+        and re.fullmatch(r"[A-Za-z]\w*", value.name)
+    ):
         return SizeExpr.named(value.name)
     _refuse(
         f"expected numbers, got {getattr(value, 'name', value)}",
@@ -233,25 +237,25 @@ def _numbers(value: Any) -> Any:
     )
 
 
-def _jax_layout(call: Call) -> Any:
+def _jax_layout(call: SourceCall) -> Any:
 
     order, tiles = call.get("major_to_minor", 0), call.get("tiling", 1)
     bits = call.get("sub_byte_element_size_in_bits", 2, 0)
-    if order is None or isinstance(bits, Call):
+    if order is None or isinstance(bits, SourceCall):
         _refuse(
             "Layout: expected major_to_minor",
             "it names each dimension once, the slowest varying first",
             "write Layout(major_to_minor=(1, 0), tiling=((8, 128), (2, 1)))",
         )
-    is_none = isinstance(tiles, Call) and tiles.name == "None"
+    is_none = isinstance(tiles, SourceCall) and tiles.name == "None"
     tiling = () if tiles is None or is_none else _numbers(tiles)
     return XlaLayout(_flat(order)[::-1], tiling, element_size_in_bits=bits)
 
 
-def _jax_format(call: Call) -> Any:
+def _jax_format(call: SourceCall) -> Any:
     layout, sharding = call.get("layout", 0), call.get("sharding", 1)
     is_one = sharding is None or getattr(sharding, "name", "") in ("SingleDeviceSharding", "None")
-    if not is_one or not isinstance(layout, Call) or layout.name == "None":
+    if not is_one or not isinstance(layout, SourceCall) or layout.name == "None":
         _refuse(
             "Format: expected a layout, on one device",
             "the parts of an array on several devices have sizes only with the array's",
@@ -260,7 +264,7 @@ def _jax_format(call: Call) -> Any:
     return _jax_layout(layout)
 
 
-def _jax_aval(call: Call) -> Any:
+def _jax_aval(call: SourceCall) -> Any:
 
     shape, dtype = call.get("shape", 0), call.get("dtype", 1)
     element = nearest_type(getattr(dtype, "name", str(dtype)))
@@ -277,7 +281,7 @@ def _jax_aval(call: Call) -> Any:
 # ---- Triton
 
 
-def _gluon(call: Call) -> Any:
+def _gluon(call: SourceCall) -> Any:
 
     names = [*GLUON[call.name][1]]
     given = dict(zip(names, call.values, strict=False)) | call.keys
@@ -294,18 +298,18 @@ def _gluon(call: Call) -> Any:
 
 
 def _field(value: Any) -> Any:
-    if isinstance(value, Call) and value.name in ("True", "False"):
+    if isinstance(value, SourceCall) and value.name in ("True", "False"):
         return value.name == "True"
-    if isinstance(value, Call) and value.name in GLUON:
+    if isinstance(value, SourceCall) and value.name in GLUON:
         return _gluon(value).encoding
-    if isinstance(value, Call) and value.name == "None":
+    if isinstance(value, SourceCall) and value.name == "None":
         return None
     return _plain(value)
 
 
 def _plain(value: Any) -> Any:
     """Return plain integers in nested tuples; names stand for none."""
-    if isinstance(value, Call) and value.name == "":
+    if isinstance(value, SourceCall) and value.name == "":
         return tuple(map(_plain, value.values))
     if isinstance(value, int):
         return value
@@ -330,7 +334,7 @@ _CALLS: Final = {
 """Where the sizes, the strides and the offset stand."""
 
 
-def _strided(call: Call) -> Any:
+def _strided(call: SourceCall) -> Any:
 
     places = _CALLS.get(call.name, (None, None, None))
     stride = call.get("stride", places[1])
@@ -365,7 +369,7 @@ def _flat(value: Any) -> tuple[Any, ...]:
 
 def _element(value: Any) -> ElementType | None:
 
-    name = nearest_type(value.name) if isinstance(value, Call) and not value.values else None
+    name = nearest_type(value.name) if isinstance(value, SourceCall) and not value.values else None
     return None if name is None else ElementType(name, ELEMENT_BITS[name])
 
 
@@ -385,16 +389,16 @@ def _fx(match: re.Match[str]) -> Any:
 # ---- the table
 
 
-def _inner(call: Call) -> Any:
+def _inner(call: SourceCall) -> Any:
     """Read what ``decltype`` is of."""
     inner = call.values[0] if len(call.values) == 1 else None
-    reader = READERS.get(inner.name) if isinstance(inner, Call) else None
-    if isinstance(inner, Call) and (reader or inner.name == "Layout"):
+    reader = READERS.get(inner.name) if isinstance(inner, SourceCall) else None
+    if isinstance(inner, SourceCall) and (reader or inner.name == "Layout"):
         return (reader or _cute)(inner)
     _refuse("decltype: expected a layout", "it is the type of one value", "give the value alone")
 
 
-READERS: Final[dict[str, Callable[[Call], Any]]] = {
+READERS: Final[dict[str, Callable[[SourceCall], Any]]] = {
     **dict.fromkeys(("make_layout", "make_ordered_layout", *_COMPOSED), _cute),
     "decltype": _inner,
     "DeviceLocalLayout": _jax_layout,
@@ -454,7 +458,7 @@ def spelled(text: str) -> Arrays | None:
     return _read(body, reader, text, start if call is None else 0)
 
 
-def _reader(name: str, opening: str, body: str) -> Callable[[Call], Any] | None:
+def _reader(name: str, opening: str, body: str) -> Callable[[SourceCall], Any] | None:
     if _GLUON.match(body):
         return _gluon if name in GLUON else None
     if name == "Layout":
@@ -463,7 +467,7 @@ def _reader(name: str, opening: str, body: str) -> Callable[[Call], Any] | None:
     return READERS.get(name)
 
 
-def _read(body: str, reader: Callable[[Call], Any], text: str, start: int) -> Arrays:
+def _read(body: str, reader: Callable[[SourceCall], Any], text: str, start: int) -> Arrays:
     shift = start if text.startswith(body, start) else 0
     try:
         source = Source(body, _SYNTAX)

@@ -127,7 +127,7 @@ class Sign(Terminal):
         self.quiet: Final = quiet
 
 
-class Field(NamedTuple):
+class FieldRule(NamedTuple):
     """A field of a value: its pieces, and the default for which nothing is written."""
 
     name: str
@@ -139,10 +139,10 @@ class Group(NamedTuple):
     """Optional fields behind a sign: some of them, or neither they nor the sign."""
 
     sign: str
-    fields: tuple[Field, ...]
+    fields: tuple[FieldRule, ...]
 
 
-Piece: TypeAlias = Rule | Field | Group | str | Terminal
+Piece: TypeAlias = Rule | FieldRule | Group | str | Terminal
 
 
 def either(
@@ -252,15 +252,15 @@ def row(*pieces: Rule | str | Terminal) -> Rule:
     return Rule(read, write)
 
 
-def field(name: str, *pieces: Rule | str | Terminal, default: Any = ABSENT) -> Field:
+def field(name: str, *pieces: Rule | str | Terminal, default: Any = ABSENT) -> FieldRule:
     """Return a field: signs, and the rule of its value; one that has a default may be missing.
 
     Without a name what is read is dropped.
     """
-    return Field(name, pieces, default)
+    return FieldRule(name, pieces, default)
 
 
-def group(sign: str, *fields: Field) -> Group:
+def group(sign: str, *fields: FieldRule) -> Group:
     """Return optional fields behind a sign, in their order."""
     return Group(sign, fields)
 
@@ -326,7 +326,7 @@ def _pieces(pieces: Iterable[Piece]) -> tuple[_Step, Callable[[Any], str]]:
 
 
 def _piece(piece: Piece) -> tuple[_Step, Callable[[Any], str]]:
-    if isinstance(piece, Field):
+    if isinstance(piece, FieldRule):
         return _field(piece)
     if isinstance(piece, Group):
         return _group(piece)
@@ -355,7 +355,7 @@ def _piece(piece: Piece) -> tuple[_Step, Callable[[Any], str]]:
     return sign, lambda _: text if isinstance(text, str) else ""
 
 
-def _field(field: Field) -> tuple[_Step, Callable[[Any], str]]:
+def _field(field: FieldRule) -> tuple[_Step, Callable[[Any], str]]:
     name, pieces, default = field
     is_optional = default is not ABSENT
     (first, *others), (read_all, write_all) = pieces, _pieces(pieces)

@@ -41,7 +41,13 @@ def test_every_way_of_counting(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_holders_of_copies_share_the_work() -> None:
     """Of even parts: the busiest holder sends as few messages as it can, up to rounding."""
     mesh = Mesh((("x", 4), ("y", 4), ("z", 2)))
-    cuts = ((), (Level(("x",)),), (Level(("y",)),), (Level(("x", "y")),), (Level(("z",)),))
+    cuts = (
+        (),
+        (Level(("x",)),),
+        (Level(("y",)),),
+        (Level(("x", "y")),),
+        (Level(("z",)),),
+    )
     for a in cuts:
         for b in cuts:
             found = exchange(Sharding(mesh, (a, ())), Sharding(mesh, (b, ())), (32, 3))

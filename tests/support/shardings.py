@@ -52,7 +52,10 @@ def _cut(rnd: Random, axes: list[str], mesh: Mesh, n: int) -> tuple[Level, ...]:
                 else ()
             )
         case "strided":  # torch's _StridedShard
-            return (Level((), parts=rnd.randint(1, 4)), *(Level((axis,)) for axis in axes))
+            return (
+                Level((), parts=rnd.randint(1, 4)),
+                *(Level((axis,)) for axis in axes),
+            )
     block = -(-n // count) + rnd.randint(0, 2)  # HPF: BLOCK(k)
     return (Level(tuple(axes), max(1, block)),) if axes else ()
 

@@ -24,7 +24,7 @@ from morello_layouts.outputs.translate.searches import (
     _tiling,
     best_tiling,
 )
-from morello_layouts.outputs.translate.source import Source, joined, probed_digits
+from morello_layouts.outputs.translate.source import Writable, joined, probed_digits
 from tests.support.notations import morello
 from tests.support.paths import DATA, rows
 from tests.support.tables import each_row
@@ -103,7 +103,7 @@ def test_there_and_back(pair: tuple[ml.MorelloLayout, tuple[int, ...]]) -> None:
 
 
 def digits_of(layout: ml.Layout, shape: tuple[int, ...]) -> Digits | str:
-    return Source(ml.index_map(layout, shape), "layout").dense
+    return Writable(ml.index_map(layout, shape), "layout").dense
 
 
 @given(morello_layouts())

@@ -232,13 +232,13 @@ def convert(
         element_type: write an XLA shape or a memref of this type.
     """
     if to == "all" or (to is None and element_type is None):
-        from morello_layouts.interfaces.explanations.rows import Row, section_lines
+        from morello_layouts.interfaces.explanations.rows import Labelled, section_lines
 
         found = api.convert_all(layout, shape, assuming=assuming)
         rows = [
-            Row(each.to, str(each.layout))
+            Labelled(each.to, str(each.layout))
             if each.error is None
-            else Row(each.to, f"none: {each.error.why}", is_dim=True)
+            else Labelled(each.to, f"none: {each.error.why}", is_dim=True)
             for each in found
         ]
         facts = {"text": layout, "conversions": found}

@@ -9,8 +9,8 @@ from morello_layouts.core.description import amount
 from morello_layouts.core.fields import Told, frozen
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.interfaces.explanations.rows import (
+    Labelled,
     Medium,
-    Row,
     byte_row,
     line,
     section_lines,
@@ -44,11 +44,13 @@ class OtherLayout:
         return self.suggestion.waste
 
     @property
-    def row(self) -> Row:
+    def row(self) -> Labelled:
         """The layout in a line."""
         each = self.suggestion
         factor = "1" if each.waste.padding_bytes == 0 else f"{each.factor:.2f}"
-        return Row(f"{factor}×", f"{amount(each.byte_size)} bytes as {each.shape}: {each.hint}")
+        return Labelled(
+            f"{factor}×", f"{amount(each.byte_size)} bytes as {each.shape}: {each.hint}"
+        )
 
 
 @frozen(slots=False)

@@ -19,7 +19,7 @@ from morello_layouts.core.recipe import known
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.interfaces.api.layouts import Assuming, LayoutLike, Shape, index_map
 from morello_layouts.notations.sharding.layout import ShardedLayout, headline, numbered
-from morello_layouts.notations.sharding.sharding import Digit, Sharding
+from morello_layouts.notations.sharding.sharding import MeshDigit, Sharding
 from morello_layouts.notations.xla import XlaLayout
 
 
@@ -101,7 +101,7 @@ def _devices(number: Any) -> str:
     return count(number, "device") if isinstance(number, int) else f"{number} devices"
 
 
-class _Kind(NamedTuple):
+class _SizeArithmetic(NamedTuple):
     """Arithmetic of sizes: of ints, or of SymPy's expressions."""
 
     of: Callable[[Int], Any]
@@ -111,15 +111,17 @@ class _Kind(NamedTuple):
     ratio: Callable[[Any, Any], Any]
 
 
-def _kind_of(m: IndexMap, *, symbolic: bool) -> _Kind:
+def _kind_of(m: IndexMap, *, symbolic: bool) -> _SizeArithmetic:
     if not symbolic:
-        return _Kind(lambda n: n, min, max, lambda a, b: -(-a // b), Fraction)
+        return _SizeArithmetic(lambda n: n, min, max, lambda a, b: -(-a // b), Fraction)
     import sympy
 
     def of(n: Int) -> Any:
         return size_to_sympy(n, m.size_symbols)
 
-    return _Kind(of, sympy.Min, sympy.Max, lambda a, b: sympy.ceiling(a / b), lambda a, b: a / b)
+    return _SizeArithmetic(
+        of, sympy.Min, sympy.Max, lambda a, b: sympy.ceiling(a / b), lambda a, b: a / b
+    )
 
 
 def shards(
@@ -217,7 +219,7 @@ def _held(sharding: Sharding, dim: int, n: Int, m: IndexMap) -> Any:
     return sharding.held(dim, n, at, least=least, most=most, convert=kind.of)
 
 
-def _largest(sharding: Sharding, dim: int, n: Int, kind: _Kind) -> Any:
+def _largest(sharding: Sharding, dim: int, n: Int, kind: _SizeArithmetic) -> Any:
     """The elements on the device that has block 0 at each level, which has the most."""
     at: dict[str, Any] = {}
     for digit in sharding.digits(dim, n):
@@ -228,7 +230,7 @@ def _largest(sharding: Sharding, dim: int, n: Int, kind: _Kind) -> Any:
     return sharding.held(dim, n, at, least=kind.least, most=kind.most, convert=kind.of)
 
 
-def _coordinates(digits: Sequence[Digit], n: Any, kind: _Kind) -> Any:
+def _coordinates(digits: Sequence[MeshDigit], n: Any, kind: _SizeArithmetic) -> Any:
     """The number of coordinates along a dimension's mesh axes that hold an element."""
     if not digits:
         return kind.least(n, 1)

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 @frozen
-class Row:
+class Labelled:
     """A label and a text; ``is_dim`` if the row states a default."""
 
     label: str
@@ -58,38 +58,38 @@ class Row:
     is_dim: bool = False
 
 
-def word_rows(words: Description) -> list[Row]:
+def word_rows(words: Description) -> list[Labelled]:
     """The meaning of each part of the text."""
     return [
-        Row(f"({part.text})", f"{part.meaning} (the default)", is_dim=True)
+        Labelled(f"({part.text})", f"{part.meaning} (the default)", is_dim=True)
         if part.is_implied
-        else Row(part.text, part.meaning)
+        else Labelled(part.text, part.meaning)
         for part in words.parts
     ]
 
 
-def place_rows(report: ArrayReport) -> list[Row]:
+def place_rows(report: ArrayReport) -> list[Labelled]:
     """The order of the array in memory."""
-    rows: list[Row] = []
+    rows: list[Labelled] = []
     words, m = report.description, report.index
     if m is not None:
         names = f": {', '.join(m.recipe.axis_names)}" if m.recipe.axis_names else ""
-        rows.append(Row("shape", _physical_shape(m.recipe.physical_shape) + names))
+        rows.append(Labelled("shape", _physical_shape(m.recipe.physical_shape) + names))
     coordinates = [axis.label for axis in words.axes if axis.size != 1]
     if coordinates and not (m is not None and m.recipe.axis_names):
-        rows.append(Row("axes", ", ".join(coordinates)))
+        rows.append(Labelled("axes", ", ".join(coordinates)))
     if words.word is not None:
-        rows.append(Row("32-bit word", words.word.text))
+        rows.append(Labelled("32-bit word", words.word.text))
     if m is not None and m.recipe.steps:
-        rows.append(Row("recipe", str(m.recipe)))
+        rows.append(Labelled("recipe", str(m.recipe)))
     if m is not None and m.origin is None and m.recipe.shape:  # a view, or a formula
         strided = m.as_strided()
         none = "none: it takes a copy to give this array strides"
-        rows.append(Row("strides", none if strided is None else str(strided)))
+        rows.append(Labelled("strides", none if strided is None else str(strided)))
     return rows
 
 
-def size_rows(report: ArrayReport) -> list[Row]:
+def size_rows(report: ArrayReport) -> list[Labelled]:
     """The sizes of the array and its buffer; slots if sizes are symbolic."""
     m, sizes = report.index, report.sizes
     if sizes is None:
@@ -99,15 +99,15 @@ def size_rows(report: ArrayReport) -> list[Row]:
             of_padding = "no padding" if m.unused == 0 else f"{m.unused} of padding"
         except UnsupportedError:  # elements may share slots
             of_padding = "it depends on the sizes how many hold an element"
-        return _beside(m, [Row("slots", f"{m.recipe.size}, {of_padding}")])
-    rows = [Row("elements", _elements(sizes))]
+        return _beside(m, [Labelled("slots", f"{m.recipe.size}, {of_padding}")])
+    rows = [Labelled("elements", _elements(sizes))]
     if sizes.data_bytes is not None and sizes.reserved_bytes is not None:
         by = " that XLA reserves" if report.description.kind.startswith("XLA") else ""
         rows.append(byte_row(sizes.data_bytes, sizes.reserved_bytes, by))
     return rows if m is None else _beside(m, rows)
 
 
-def _beside(m: IndexMap, rows: list[Row]) -> list[Row]:
+def _beside(m: IndexMap, rows: list[Labelled]) -> list[Labelled]:
     """Return rows of sizes; beside a view may lie elements of the whole array, not padding."""
     if not m.is_part:
         return rows
@@ -119,12 +119,12 @@ def _physical_shape(sizes: tuple[Int, ...]) -> str:
     return text if squeezed == text else f"{text}, without ones {squeezed}"
 
 
-def byte_row(data: int, reserved: int, by: str = " that XLA reserves") -> Row:
+def byte_row(data: int, reserved: int, by: str = " that XLA reserves") -> Labelled:
     """The bytes of data, of the buffer and of padding."""
     if reserved == data:
-        return Row("bytes", f"{_bytes(reserved)}{by}, no padding")
+        return Labelled("bytes", f"{_bytes(reserved)}{by}, no padding")
     padding = f"{amount(reserved - data)} of padding, {_factor(reserved, data)}"
-    return Row("bytes", f"{amount(data)} of data in {_bytes(reserved)}{by}: {padding}")
+    return Labelled("bytes", f"{amount(data)} of data in {_bytes(reserved)}{by}: {padding}")
 
 
 def _elements(sizes: BufferSizes) -> str:
@@ -164,30 +164,34 @@ def _bytes(n: int) -> str:
     return f"{n:,}"
 
 
-def tpu_rows(facts: TpuFacts) -> list[Row]:
+def tpu_rows(facts: TpuFacts) -> list[Labelled]:
     """The place of the array in a TPU's registers, and the TPUs that choose this layout."""
     return [
-        Row("lanes", facts.lanes),
-        Row("sublanes", facts.sublanes),
-        Row("packing", facts.packing),
-        *(Row("padding", text) for text in facts.padding),
-        Row("default", facts.default),
+        Labelled("lanes", facts.lanes),
+        Labelled("sublanes", facts.sublanes),
+        Labelled("packing", facts.packing),
+        *(Labelled("padding", text) for text in facts.padding),
+        Labelled("default", facts.default),
     ]
 
 
-def formula_rows(m: IndexMap, words: Description) -> list[Row]:
+def formula_rows(m: IndexMap, words: Description) -> list[Labelled]:
     """The formulas, after the name of each symbol."""
     where = [f"{dim.symbol} = {dim.name}" for dim in words.dimensions if dim.symbol != dim.name]
     reference, simplified = (str(renamed(form, m.names)) for form in (m.reference_form, m.form))
-    rows = [Row("where", ", ".join(where))] if where else []
+    rows = [Labelled("where", ", ".join(where))] if where else []
     placed = named_forms(m.recipe, m.form)
-    rows += [Row(name, str(renamed(form, m.names))) for name, form in placed]
+    rows += [Labelled(name, str(renamed(form, m.names))) for name, form in placed]
     if len(m.recipe.axis_names) > 1:
-        rows.append(Row("slot", _slot(m.recipe.axis_names, m.recipe.physical_shape)))
+        rows.append(Labelled("slot", _slot(m.recipe.axis_names, m.recipe.physical_shape)))
     if reference == simplified:
-        same = Row("reference", "the same formula: it is already the simplest")
-        return [*rows, Row("formula", simplified, style="bold"), same]
-    return [*rows, Row("reference", reference), Row("simplified", simplified, style="bold")]
+        same = Labelled("reference", "the same formula: it is already the simplest")
+        return [*rows, Labelled("formula", simplified, style="bold"), same]
+    return [
+        *rows,
+        Labelled("reference", reference),
+        Labelled("simplified", simplified, style="bold"),
+    ]
 
 
 def _slot(names: Sequence[str], sizes: Sequence[Int]) -> str:
@@ -202,21 +206,21 @@ def _slot(names: Sequence[str], sizes: Sequence[Int]) -> str:
     return f"{text}; in coordinates:"
 
 
-def proof_rows(proofs: Proofs) -> list[Row]:
+def proof_rows(proofs: Proofs) -> list[Labelled]:
     """The verdicts on the layout and on its formulas."""
     layout = proofs.bijective if proofs.injective.holds else proofs.injective
     return [verdict_row("layout", layout), verdict_row("formulas", proofs.verified)]
 
 
-def verdict_row(label: str, proof: Proof) -> Row:
+def verdict_row(label: str, proof: Proof) -> Labelled:
     """The verdict of a proof; red if it is undecided or tells of a fault, which padding is not."""
     is_fault = proof.holds is None or (
         proof.holds is False and proof.claim in {"injective", "verified"}
     )
-    return Row(label, proof.verdict, style="red" if is_fault else "")
+    return Labelled(label, proof.verdict, style="red" if is_fault else "")
 
 
-def instruction_rows(instruction: HloInstruction) -> list[Row]:
+def instruction_rows(instruction: HloInstruction) -> list[Labelled]:
     """The parts of an instruction, before its result is explained."""
     found = instruction_facts(instruction)
     operands = ", ".join(
@@ -233,10 +237,10 @@ def instruction_rows(instruction: HloInstruction) -> list[Row]:
         "operation": found["op_name"],
         "source": found["source"],
     }
-    return [Row(label, text) for label, text in texts.items() if text]
+    return [Labelled(label, text) for label, text in texts.items() if text]
 
 
-def sections_of(report: ArrayReport) -> Iterator[tuple[str, list[Row]]]:
+def sections_of(report: ArrayReport) -> Iterator[tuple[str, list[Labelled]]]:
     """Yield the sections of a report: a title, and its rows."""
     words = report.description
     yield "Text", word_rows(words)
@@ -248,10 +252,10 @@ def sections_of(report: ArrayReport) -> Iterator[tuple[str, list[Row]]]:
         yield "Place" if has_axes else "Offset", formula_rows(report.index, words)
     if report.derivation is not None:
         lines = (*report.document_steps, *str(report.derivation).splitlines())
-        yield "Derivation", [Row("", line) for line in lines]
+        yield "Derivation", [Labelled("", line) for line in lines]
     if report.proofs is not None:
         yield "Proof", proof_rows(report.proofs)
-    yield "Note", [Row("", note) for note in report.notes]
+    yield "Note", [Labelled("", note) for note in report.notes]
 
 
 _WIDEST_LABEL: Final = 24
@@ -296,7 +300,7 @@ def line(text: str, medium: Medium, style: str = "") -> Text:
     return Text(medium.encode(text), style=style)
 
 
-def section_lines(title: str, rows: Sequence[Row], medium: Medium) -> Iterator[Text]:
+def section_lines(title: str, rows: Sequence[Labelled], medium: Medium) -> Iterator[Text]:
     """Yield a title, and below it labels with texts that wrap beside them."""
     from rich.text import Text
 
@@ -369,7 +373,7 @@ def _array_html(report: ArrayReport) -> Iterator[str]:
         yield _table(title, rows)
 
 
-def _table(title: str, rows: Sequence[Row]) -> str:
+def _table(title: str, rows: Sequence[Labelled]) -> str:
     cells = "".join(
         f"<tr><td>{escape(row.label)}</td><td>{escape(row.text)}</td></tr>" for row in rows
     )

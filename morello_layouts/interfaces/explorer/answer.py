@@ -18,7 +18,7 @@ from morello_layouts.interfaces.api.code import code
 from morello_layouts.interfaces.api.layouts import index_maps
 from morello_layouts.interfaces.explanations.report import proofs_of
 from morello_layouts.interfaces.explanations.rows import (
-    Row,
+    Labelled,
     place_rows,
     proof_rows,
     size_rows,
@@ -29,7 +29,7 @@ from morello_layouts.interfaces.explanations.rows import (
 from morello_layouts.interfaces.explorer.subject import (
     FieldError,
     Question,
-    Subject,
+    Shown,
     at_numbers,
     error_dict,
     formula_for,
@@ -57,7 +57,7 @@ class LayoutComparison:
     #: the index maps of both layouts; of a formula's comparison only the layout's.
     maps: tuple[IndexMap, ...]
     proof: Proof  #: whether the offsets are the same.
-    rows: tuple[Row, ...]  #: further results.
+    rows: tuple[Labelled, ...]  #: further results.
     #: the offset in the first buffer of the element at offset p of the second; empty for a formula.
     relayout: str = ""
     way_back: str = ""  #: the relayout in the other direction.
@@ -95,39 +95,42 @@ def _with_layout(one: IndexMap, other: IndexMap) -> LayoutComparison:
     try:
         bitcast = verdict_row("bitcast", api.bitcast(one, other))
     except LayoutError as error:
-        bitcast = Row("bitcast", f"unknown: {error.what}")
+        bitcast = Labelled("bitcast", f"unknown: {error.what}")
     rows = (
         *_counterexample(same),
         bitcast,
-        Row("buffers", f"{one.size} and {other.size} elements"),
+        Labelled("buffers", f"{one.size} and {other.size} elements"),
         *_resharding(one, other),
     )
     back, forth = str(api.relayout(one, other)), str(api.relayout(other, one))
     return LayoutComparison(other.source, (one, other), same, rows, back, forth)
 
 
-def _resharding(one: IndexMap, other: IndexMap) -> Iterator[Row]:
+def _resharding(one: IndexMap, other: IndexMap) -> Iterator[Labelled]:
     """Yield what moves between two layouts on devices."""
     if all("device" in m.recipe.axis_names for m in (one, other)):
         with suppress(UnsupportedError):
             lines = str(api.reshard(one, other)).splitlines()
-            yield from (Row("" if k else "resharding", x.strip()) for k, x in enumerate(lines))
+            yield from (Labelled("" if k else "resharding", x.strip()) for k, x in enumerate(lines))
 
 
 def _with_formula(m: IndexMap, text: str) -> LayoutComparison:
     mine = formula_for(m, text)
     same = api.equal(m, mine)
     own = str(renamed(mine.form, mine.names))
-    both = Row("formula", f"{own}   (simplified)"), Row("layout", str(renamed(m.form, m.names)))
+    both = (
+        Labelled("formula", f"{own}   (simplified)"),
+        Labelled("layout", str(renamed(m.form, m.names))),
+    )
     return LayoutComparison(" ".join(text.split()), (m,), same, (*_counterexample(same), *both))
 
 
-def _counterexample(same: Proof) -> list[Row]:
+def _counterexample(same: Proof) -> list[Labelled]:
     """Return a row for the sizes at which offsets differ; the verdict has all else."""
     found = same.counterexample
     if found is None or isinstance(found, tuple):
         return []
-    return [Row("counterexample", str(found))]
+    return [Labelled("counterexample", str(found))]
 
 
 # A picture that a browser draws at once.
@@ -204,7 +207,7 @@ _EXAMPLES: Final = (
 )  # fmt: skip
 
 
-def _example(subject: Subject, question: Question) -> dict[str, Any]:
+def _example(subject: Shown, question: Question) -> dict[str, Any]:
     """Return a picture at sizes of our own, of a layout whose sizes nobody gave."""
     for shape in _EXAMPLES:
         with suppress(LayoutError):
@@ -219,7 +222,7 @@ def _shown(
     m: IndexMap,
     others: list[_Other],
     question: Question,
-    subject: Subject,
+    subject: Shown,
     errors: list[dict[str, Any]],
 ) -> dict[str, Any]:
     """Return the picture, the other layouts in it, and banks."""
@@ -247,7 +250,7 @@ def _noting(errors: list[dict[str, Any]], field: str) -> Iterator[None]:
         errors.append(error_dict(error))
 
 
-def _description(subject: Subject, question: Question) -> dict[str, Any]:
+def _description(subject: Shown, question: Question) -> dict[str, Any]:
     report = subject.report
     words = report.description
     lacks_sizes = subject.shape is None and not subject.carries_sizes
@@ -268,7 +271,7 @@ def _description(subject: Subject, question: Question) -> dict[str, Any]:
     }
 
 
-def _unused(subject: Subject, question: Question) -> dict[str, str]:
+def _unused(subject: Shown, question: Question) -> dict[str, str]:
     """Return the fields that hold text but do not matter here, and why."""
     found = {}
     if subject.carries_sizes and question.shape.strip():
@@ -279,7 +282,7 @@ def _unused(subject: Subject, question: Question) -> dict[str, str]:
     return found
 
 
-def _formula(m: IndexMap, subject: Subject) -> dict[str, Any]:
+def _formula(m: IndexMap, subject: Shown) -> dict[str, Any]:
     names = [
         {"symbol": dim.symbol, "name": dim.name}
         for dim in subject.report.description.dimensions
@@ -380,7 +383,7 @@ class Banks:
 
     access: str  #: the access in words.
     verdict: str  #: the answer in words.
-    rows: tuple[Row, ...]  #: why, and which lanes collide.
+    rows: tuple[Labelled, ...]  #: why, and which lanes collide.
     bits: int  #: bits of an element.
     dots: tuple[tuple[int, ...], ...] = ()  #: the elements that colliding lanes ask for.
     assumed_for: str = ""  #: the access as typed, if nothing tells the bits; else empty.
@@ -402,25 +405,27 @@ def banks_of(m: IndexMap, text: str) -> Banks:
         bits = _DEFAULT if m.element_type is None else m.element_type.bits
     found = api.banks(m, text if typed is None else typed[1], bits=bits)
     assumed = text if typed is None and m.element_type is None else ""
-    bits_row = Row("elements", f"of {bits} bits", is_dim=bool(assumed))
+    bits_row = Labelled("elements", f"of {bits} bits", is_dim=bool(assumed))
     if isinstance(found, BankFormula):
-        rows = [Row(f"{found.pitch} % {len(found.ways)}", _by_remainder(found)), bits_row]
+        rows = [Labelled(f"{found.pitch} % {len(found.ways)}", _by_remainder(found)), bits_row]
         return Banks(found.access, found.verdict, tuple(rows), bits, assumed_for=assumed)
     own = (*_rows(found), bits_row)
     return Banks(found.access, found.verdict, own, bits, _dots(found), assumed)
 
 
-def _rows(found: BankConflicts) -> list[Row]:
-    rows = [Row("why", found.reason), Row("wavefronts", found.cost)]
+def _rows(found: BankConflicts) -> list[Labelled]:
+    rows = [Labelled("why", found.reason), Labelled("wavefronts", found.cost)]
     if found.past_edge:
-        rows.append(Row("edge", f"the vectors of {count(found.past_edge, 'lane')} reach past it"))
+        rows.append(
+            Labelled("edge", f"the vectors of {count(found.past_edge, 'lane')} reach past it")
+        )
     if not found.has_conflicts:
         return rows
     words = [str(each.word) for each in found.collisions]
     shown = ", ".join(words if len(words) <= 8 else [*words[:4], "…"])
     where = f"bank {found.bank} gives one after the other the words {shown}"
     lanes = ", ".join(str(each.lanes[0]) for each in found.collisions)
-    return [Row("bank", where, "red"), Row("lanes", lanes), *rows]
+    return [Labelled("bank", where, "red"), Labelled("lanes", lanes), *rows]
 
 
 def _by_remainder(found: BankFormula) -> str:

@@ -20,7 +20,7 @@ from morello_layouts.errors import LayoutError, ParseError, ShapeError
 from morello_layouts.interfaces import api
 from morello_layouts.interfaces.api.layouts import Shape, assumptions_of, subject
 from morello_layouts.interfaces.explanations.report import ArrayReport, instruction_in, report_of
-from morello_layouts.interfaces.explanations.rows import Row, instruction_rows
+from morello_layouts.interfaces.explanations.rows import Labelled, instruction_rows
 from morello_layouts.notations.bounds import values_by_name
 
 
@@ -208,11 +208,11 @@ _TRIED: Final = (10, 20, 40, 100, 200, 400)
 
 
 @frozen
-class Subject:
+class Shown:
     """The layout that a question is about."""
 
     source: str  #: the whole text, as it is printed.
-    instruction: tuple[Row, ...]  #: rows about the HLO instruction whose result this is.
+    instruction: tuple[Labelled, ...]  #: rows about the HLO instruction whose result this is.
     #: every array of a tuple with its place in the tuple; otherwise one array.
     arrays: tuple[tuple[str, str], ...]
     position: int  #: the position of the layout among them.
@@ -233,7 +233,7 @@ def in_field(field: str) -> Iterator[None]:
         raise FieldError(field, error) from None
 
 
-def subject_of(question: Question) -> Subject:
+def subject_of(question: Question) -> Shown:
     """Return the layout that a question is about, with its report.
 
     >>> subject_of(Question("[1, 0, 1 p(4)]", shape="6x8")).report.sizes.elements
@@ -260,7 +260,7 @@ def subject_of(question: Question) -> Subject:
     shape = None if carries_sizes else _shape(question)
     sizes = array.sizes or shape or ()
     is_symbolic = not all(isinstance(n, int | None) for n in sizes)
-    return Subject(
+    return Shown(
         str(value),
         () if instruction is None else tuple(instruction_rows(instruction)),
         tuple((place, str(one)) for place, one in arrays[:EXPLORER_ARRAYS]),

@@ -22,7 +22,7 @@ from morello_layouts.core.limits import MESSAGE_STRETCHES
 from morello_layouts.core.recipe import Recipe, known, offset_of
 from morello_layouts.core.recipe.digits import AxisDigit, fused_axes, ranges_between, refined
 from morello_layouts.machines.resharding.combs import Run
-from morello_layouts.notations.sharding import Digit, Sharding
+from morello_layouts.notations.sharding import MeshDigit, Sharding
 from morello_layouts.notations.strided import StridedLayout
 from morello_layouts.outputs.kernels.build import compiler
 from morello_layouts.outputs.kernels.chains import chains_to_read
@@ -368,7 +368,7 @@ def local_buffer(
     return LocalBuffer(recipe, tuple(local))
 
 
-def _padded(digits: Sequence[Digit], x: int) -> int:
+def _padded(digits: Sequence[MeshDigit], x: int) -> int:
     """Return the coordinate in a buffer whose blocks are all of full size."""
     found = 0
     for digit in digits:

@@ -24,7 +24,7 @@ _RULE: Final = (
 )
 
 
-class _Side(NamedTuple):
+class _BlockSide(NamedTuple):
     """A block along one dimension."""
 
     size: int
@@ -198,10 +198,10 @@ def _numbers(given: Sequence[Any], name: str) -> tuple[int, ...]:
     return found
 
 
-def _side(given: Any) -> _Side:
+def _side(given: Any) -> _BlockSide:
     kind = type(given).__name__
     if given is None or kind == "Squeezed":
-        return _Side(1, 1)
+        return _BlockSide(1, 1)
     size = whole(getattr(given, "block_size", given))
     if size is None or size < 1 or kind == "BoundedSlice":
         raise UnsupportedError(
@@ -210,11 +210,11 @@ def _side(given: Any) -> _Side:
             "give numbers, None, or pl.Element of a number",
         )
     padding = getattr(given, "padding", (0, 0))
-    return _Side(size, 1, *map(int, padding)) if kind == "Element" else _Side(size, size)
+    return _BlockSide(size, 1, *map(int, padding)) if kind == "Element" else _BlockSide(size, size)
 
 
 def _start(
-    function: Callable[..., Any], step: tuple[int, ...], sides: Sequence[_Side]
+    function: Callable[..., Any], step: tuple[int, ...], sides: Sequence[_BlockSide]
 ) -> tuple[int, ...]:
     try:
         found = function(*step)
@@ -275,7 +275,7 @@ def _covered(
     return found[0], found[1], found[2], found[3]
 
 
-def _formulas(function: Callable[..., Any], sides: Sequence[_Side], axes: int) -> str:
+def _formulas(function: Callable[..., Any], sides: Sequence[_BlockSide], axes: int) -> str:
     """Return the first element of a step's block as formulas; empty if the function has none."""
     try:
         found = layout_of_function(getattr(function, "index_map", function))

@@ -6,9 +6,9 @@ from morello_layouts.notations.sharding.layout import (
     ShardedTuple as ShardedTuple,
 )
 from morello_layouts.notations.sharding.sharding import (
-    Digit as Digit,
     Level as Level,
     Mesh as Mesh,
+    MeshDigit as MeshDigit,
     Sharding as Sharding,
 )
 from morello_layouts.notations.sharding.systems import (

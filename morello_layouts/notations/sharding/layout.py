@@ -37,7 +37,7 @@ from morello_layouts.core.recipe import (
 from morello_layouts.core.recipe.steps import too_many_jumps
 from morello_layouts.core.recipe.views import with_outer_axes
 from morello_layouts.errors import UnsupportedError
-from morello_layouts.notations.sharding.sharding import Digit, Mesh, Sharding
+from morello_layouts.notations.sharding.sharding import Mesh, MeshDigit, Sharding
 from morello_layouts.notations.xla import XlaLayout
 
 
@@ -250,7 +250,7 @@ def _parts(
     yield Part(str(inner), f"how [{room}] lies in a device's buffer")
 
 
-def _level(digit: Digit) -> str:
+def _level(digit: MeshDigit) -> str:
     blocks = f"{digit.count} blocks of {digit.block}"
     if not digit.axes:
         return f"{blocks}, of which a device has a part each"
@@ -331,7 +331,7 @@ def device_recipe(sharding: Sharding, shape: Sequence[Int]) -> tuple[Recipe, int
     return Recipe(found.shape, steps), 1
 
 
-def _cut(axes: _Axes, digits: dict[int, Digit], level: int) -> None:
+def _cut(axes: _Axes, digits: dict[int, MeshDigit], level: int) -> None:
     """Pad and split the rest of each dimension by a digit."""
     places = {dim: axes.labels.index(("rest", dim)) for dim in digits}
     axes.pad({places[dim]: digit.block * digit.count for dim, digit in digits.items()})
@@ -358,9 +358,9 @@ def _split_numbers(axes: _Axes, mesh: Mesh) -> None:
         cuts = {}
         for k, (kind, digit, *_) in enumerate(axes.labels):
             if kind == "number" and len(digit.axes) > 1:
-                inner = Digit(1, 0, digit.axes[1:], 0)
+                inner = MeshDigit(1, 0, digit.axes[1:], 0)
                 size = prod(mesh.size(axis) for axis in inner.axes)
-                cuts[k] = (("number", Digit(1, 0, digit.axes[:1], 0)), ("number", inner), size)
+                cuts[k] = (("number", MeshDigit(1, 0, digit.axes[:1], 0)), ("number", inner), size)
         axes.split(cuts)
     axes.labels = [
         ("mesh", label[1].axes[0]) if label[0] == "number" else label for label in axes.labels

@@ -184,7 +184,7 @@ Cut: TypeAlias = tuple[Level, ...]
 
 
 @frozen
-class Digit:
+class MeshDigit:
     """A level at an extent: ``number = rest // block``, and inside of it ``rest % block``."""
 
     block: Int  #: the elements of a block.
@@ -251,7 +251,7 @@ class Sharding:
         """The number of devices that hold each element."""
         return prod(self.mesh.size(axis) for axis in self.replicated_axes)
 
-    def digits(self, dim: int, extent: Int) -> tuple[Digit, ...]:
+    def digits(self, dim: int, extent: Int) -> tuple[MeshDigit, ...]:
         """Return the levels of a dimension of so many elements, outermost first.
 
         Raises:
@@ -259,9 +259,9 @@ class Sharding:
 
         >>> mesh = Mesh((("x", 2), ("y", 4)))
         >>> Sharding(mesh, ((Level(("x", "y")),),)).digits(0, 100)
-        (Digit(block=13, count=8, axes=('x', 'y'), first=0),)
+        (MeshDigit(block=13, count=8, axes=('x', 'y'), first=0),)
         """
-        found = list[Digit]()
+        found = list[MeshDigit]()
         within = extent
         for level in self.cuts[dim]:
             count = level.parts
@@ -277,7 +277,7 @@ class Sharding:
                 block = ceil_quotient(within, count) or 1  # of no elements, blocks of one
                 if level.own:
                     _require_even(dim, extent, found, count)
-            found.append(Digit(block, count, level.axes, level.first))
+            found.append(MeshDigit(block, count, level.axes, level.first))
             within = block
         return tuple(found)
 
@@ -355,7 +355,7 @@ class Sharding:
 
     def held_below(
         self,
-        digits: Sequence[Digit],
+        digits: Sequence[MeshDigit],
         at: Mapping[str, Any],
         end: Any,
         *,
@@ -375,7 +375,7 @@ class Sharding:
         return end // block * below(block) + below(end % block)
 
     def number(
-        self, digit: Digit, at: Mapping[str, Any], convert: Callable[[Int], Any] = lambda n: n
+        self, digit: MeshDigit, at: Mapping[str, Any], convert: Callable[[Int], Any] = lambda n: n
     ) -> Any:
         """Return the number of the block that a mesh coordinate holds.
 
@@ -389,7 +389,7 @@ class Sharding:
         return (number - digit.first) % convert(digit.count) if digit.first else number
 
 
-def _require_even(dim: int, extent: Int, outer: Sequence[Digit], parts: Int) -> None:
+def _require_even(dim: int, extent: Int, outer: Sequence[MeshDigit], parts: Int) -> None:
     """Refuse blocks of a part that is cut by its own size, where it is another one's."""
     numbers = (extent, parts, *(digit.block for digit in outer))
     if not outer or not all(isinstance(n, int) for n in numbers):

@@ -147,7 +147,7 @@ class HloSharding(Placement):
         return f"{{devices=[{commas(self.tiles)}]{devices}{last}}}"
 
 
-class Run(NamedTuple):
+class SharedDigit(NamedTuple):
     """A digit that tiles and devices share."""
 
     size: int  #: the number of its values.
@@ -158,7 +158,7 @@ class Run(NamedTuple):
 
 def common_digits(
     tiles: Sequence[int], digits: Sequence[tuple[int, int]]
-) -> tuple[Run, ...] | None:
+) -> tuple[SharedDigit, ...] | None:
     """Cut two ways to write one number, from the fastest digit on, into digits of both.
 
     Args:
@@ -174,7 +174,7 @@ def common_digits(
     """
     left = [(k, n) for k, n in enumerate(tiles) if n > 1]
     others = [(axis, n) for n, axis in digits if n > 1]
-    found: list[Run] = []
+    found: list[SharedDigit] = []
     while left and others:
         (k, n), (axis, m) = left.pop(), others.pop()
         size = min(n, m)
@@ -183,7 +183,7 @@ def common_digits(
         left += [(k, n // size)] if n > size else []
         others += [(axis, m // size)] if m > size else []
         depth = sum(run.within[0] == axis for run in found)
-        found.append(Run(size, k, (axis, -depth)))
+        found.append(SharedDigit(size, k, (axis, -depth)))
     return tuple(reversed(found))
 
 

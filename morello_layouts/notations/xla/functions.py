@@ -10,7 +10,7 @@ from morello_layouts.core.checks import as_int, as_tuple, checked_coordinate, sh
 from morello_layouts.core.lazy import importing
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.notations.documents import COMBINE
-from morello_layouts.notations.xla.layout import Arithmetic, tiled
+from morello_layouts.notations.xla.layout import Division, tiled
 
 _FIX: Final = "give a tuple of ints, integer arrays or SymPy symbols"
 
@@ -95,13 +95,13 @@ def _sum(e: Values, d: Values) -> Any:
     return offset
 
 
-class _Question(NamedTuple):
+class _Indexed(NamedTuple):
     """Checked arguments, all of one kind."""
 
     e: Values
     d: Values
     t: Values
-    arithmetic: Arithmetic
+    arithmetic: Division
 
     def tiled(self) -> tuple[list[Any], list[Any]]:
         """Return the index in the array of tiles and in the tile, and the bounds of both."""
@@ -114,7 +114,7 @@ class _Question(NamedTuple):
         return tuple(index[:cut]), tuple(index[cut:])
 
 
-def _checked(e: Values, d: Values, t: Values = ()) -> _Question:
+def _checked(e: Values, d: Values, t: Values = ()) -> _Indexed:
     e, d, t = (as_tuple(v, name, _FIX) for v, name in ((e, "e"), (d, "d"), (t, "t")))
     if len(e) != len(d):
         what = f"e and d: expected as many indices as bounds, got {len(e)} and {len(d)}"
@@ -127,9 +127,9 @@ def _checked(e: Values, d: Values, t: Values = ()) -> _Question:
         n if _is_symbolic(n) or n == COMBINE else as_int(n, f"t[{k}]", 1) for k, n in enumerate(t)
     )
     if any(map(_is_symbolic, (*e, *d, *t))):
-        return _Question(tuple(map(_symbolic, e)), d, t, _symbolic_arithmetic())
-    bounds = _Question((0,) * len(d), d, t, Arithmetic()).tiled()[1]
-    return _Question(checked_coordinate(e, d, prod(bounds)), d, t, Arithmetic())
+        return _Indexed(tuple(map(_symbolic, e)), d, t, _symbolic_arithmetic())
+    bounds = _Indexed((0,) * len(d), d, t, Division()).tiled()[1]
+    return _Indexed(checked_coordinate(e, d, prod(bounds)), d, t, Division())
 
 
 def _is_symbolic(value: object) -> bool:
@@ -145,7 +145,7 @@ def _symbolic(value: Any) -> Any:
     return number
 
 
-def _symbolic_arithmetic() -> Arithmetic:
+def _symbolic_arithmetic() -> Division:
     import sympy
 
     with importing:
@@ -154,4 +154,4 @@ def _symbolic_arithmetic() -> Arithmetic:
     def ratio(x: Any, n: Any) -> Any:
         return sympy.Integer(1) * x / n
 
-    return Arithmetic(lambda x, n: floor(ratio(x, n)), Mod, lambda x, n: ceiling(ratio(x, n)))
+    return Division(lambda x, n: floor(ratio(x, n)), Mod, lambda x, n: ceiling(ratio(x, n)))

@@ -34,7 +34,7 @@ from morello_layouts.notations.documents import COMBINE, by_tiles
 from morello_layouts.notations.grammar import NAME, Syntax, Terminal, Token, integer
 from morello_layouts.notations.text import (
     NUMBER,
-    Field,
+    FieldRule,
     Rule,
     Sign,
     either,
@@ -217,7 +217,7 @@ class XlaLayout(Layout):
         e: Sequence[Any] = self.physical_sizes(coordinates)
         d: Sequence[Any] = self.physical_sizes(shape)
         for tile in self.tiles:
-            e, d = tiled(e, d, tile, _ZERO, Arithmetic())
+            e, d = tiled(e, d, tile, _ZERO, Division())
         return _linear_index(e, d)
 
     def by_document(self, coordinate: Sequence[int], shape: Sequence[int], /) -> tuple[int, int]:
@@ -359,7 +359,7 @@ def _quotient(e: Any, t: Any) -> Any:
     return e if t == 1 else e // t
 
 
-class Arithmetic(NamedTuple):
+class Division(NamedTuple):
     """How values of a kind are divided: rounded down, its remainder, and rounded up."""
 
     quotient: Callable[[Any, Any], Any] = _quotient
@@ -368,7 +368,7 @@ class Arithmetic(NamedTuple):
 
 
 def tiled(
-    e: Sequence[Any], d: Sequence[Any], tile: Sequence[Any], zero: Any, of: Arithmetic
+    e: Sequence[Any], d: Sequence[Any], tile: Sequence[Any], zero: Any, of: Division
 ) -> tuple[list[Any], list[Any]]:
     """Return (⌊e/t⌋, e mod t) and (⌈d/t⌉, t), for values of any kind.
 
@@ -490,7 +490,7 @@ _INTEGER_TYPE: Final = word(TYPE, written=lambda name: name if name[0] in "su" e
 _DEFAULTS: Final = {each.name: each.default for each in fields(XlaLayout)}
 
 
-def _attribute(letter: str | Sign, name: str, *pieces: Rule | str, unless: str = "") -> Field:
+def _attribute(letter: str | Sign, name: str, *pieces: Rule | str, unless: str = "") -> FieldRule:
     """A letter, and its value; after the letter some other does not follow."""
     if isinstance(letter, str) and letter.isalpha():
         letter = Sign(letter, f"{letter}(…)", letter + unless)

@@ -21,7 +21,7 @@ from morello_layouts.outputs.kernels.chains import DimensionDigits, chains_of, c
 from morello_layouts.outputs.kernels.domains import (
     CopyAxis,
     DerivedCount,
-    Swizzle,
+    LoopSwizzle,
     XorTerm,
     estimate,
     upper_bound,
@@ -416,7 +416,7 @@ def loop_heads(
 
 
 def _swizzle_head(
-    xor: Swizzle, at: tuple[str, str], depth: int, hoist: Hoisted, *, divided: bool
+    xor: LoopSwizzle, at: tuple[str, str], depth: int, hoist: Hoisted, *, divided: bool
 ) -> tuple[str, str, str]:
     """Return the heads of a swizzle's loops, and the addresses within."""
     (t, s), heads = at, list[str]()

@@ -183,7 +183,7 @@ class CopyAxis:
     target: Int
     clamp: Clamp | None = None  #: the positions of steps of several items that may overlap.
     #: the loops that it stands for, whose offsets are not sums of theirs.
-    xor: Swizzle | None = field(default=None, repr=False)
+    xor: LoopSwizzle | None = field(default=None, repr=False)
 
 
 @frozen
@@ -197,7 +197,7 @@ class XorTerm:
 
 
 @frozen
-class Swizzle:
+class LoopSwizzle:
     """Loops over digits of which offsets have an exclusive or, the outermost first."""
 
     loops: tuple[CopyAxis, ...]
@@ -213,7 +213,7 @@ class Swizzle:
             tuple(replace(term, stride=term.stride * itemsize) for term in terms)
             for terms in (self.source, self.target)
         )
-        own = Swizzle(loops, source, target)
+        own = LoopSwizzle(loops, source, target)
         return CopyAxis(prod(a.count for a in loops), loops[0].source, loops[0].target, xor=own)
 
 

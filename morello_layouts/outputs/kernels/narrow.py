@@ -45,7 +45,7 @@ class BitDigit(NamedTuple):
     target: int
 
 
-class Axis(NamedTuple):
+class ByteLoop(NamedTuple):
     """A loop over bytes: its length, and the bytes from one to the next on both sides."""
 
     size: int
@@ -53,10 +53,10 @@ class Axis(NamedTuple):
     target: int
 
 
-class Exchange(NamedTuple):
+class BitExchange(NamedTuple):
     """The digit at a bit of each byte, and another one, change places."""
 
-    axes: tuple[Axis, ...]  #: the loops over the bytes, or over the first one of each pair.
+    axes: tuple[ByteLoop, ...]  #: the loops over the bytes, or over the first one of each pair.
     bit: int  #: the bits from one value of the digit in a byte to the next.
     #: bytes from the first to the second of a pair, where they are read and where they are written;
     #: 0 if the other digit is in the same byte.
@@ -85,12 +85,12 @@ class NarrowRelayout:
     sizes: tuple[int, int]  #: the bytes of the source and of the target.
 
     @cached_property
-    def _plan(self) -> tuple[tuple[Exchange, ...], tuple[Axis, ...]]:
+    def _plan(self) -> tuple[tuple[BitExchange, ...], tuple[ByteLoop, ...]]:
         """The exchanges, from source to scratch, and the bytes from there to the target."""
         digits = [d for one in self.digits if one.radix > 1 for d in _cut(one, self.width)]
         self._require_full_bytes(digits)
         place = {d: d.source for d in digits}  # in bits; of the source, then of the scratch
-        found: list[Exchange] = []
+        found: list[BitExchange] = []
         for mine in sorted((d for d in digits if d.target < 8), key=lambda d: d.target):
             now = place[mine]
             if now == mine.target:
@@ -105,9 +105,9 @@ class NarrowRelayout:
                 after = near if is_long else after | _scratch(free, after, after.__getitem__)
             apart = (now // 8, after[other] // 8)
             axes = _axes(digits, place, after)
-            found.append(Exchange(axes, mine.target, apart, now if now < 8 else 0))
+            found.append(BitExchange(axes, mine.target, apart, now if now < 8 else 0))
             place = after
-        left = [Axis(d.radix, place[d] // 8, d.target // 8) for d in digits if d.target >= 8]
+        left = [ByteLoop(d.radix, place[d] // 8, d.target // 8) for d in digits if d.target >= 8]
         return tuple(found), _fused(sorted(left, key=lambda axis: -axis.source))
 
     def require(self) -> None:
@@ -149,15 +149,17 @@ class NarrowRelayout:
                   f"    {name}_bytes(target + {target}, {of});", "}"]  # fmt: skip
         return "\n".join([self._moving(moved, f"{name}_bytes"), *lines, ""])
 
-    def _moving(self, moved: Sequence[Axis], name: str) -> str:
+    def _moving(self, moved: Sequence[ByteLoop], name: str) -> str:
         """Return the relayout of bytes in C, or of the items that they lie in on both sides."""
         item = moved[-1].size if moved and moved[-1][1:] == (1, 1) else 1
         strides = [n for axis in moved[:-1] for n in axis[1:]]
         item = gcd(item, 16, *strides)
-        axes = [Axis(axis.size, axis.source // item, axis.target // item) for axis in moved[:-1]]
+        axes = [
+            ByteLoop(axis.size, axis.source // item, axis.target // item) for axis in moved[:-1]
+        ]
         if moved and moved[-1].size > item:
-            axes.append(Axis(moved[-1].size // item, *(-(-n // item) for n in moved[-1][1:])))
-        axes = axes or [Axis(1, 1, 1)]
+            axes.append(ByteLoop(moved[-1].size // item, *(-(-n // item) for n in moved[-1][1:])))
+        axes = axes or [ByteLoop(1, 1, 1)]
         order = sorted(range(len(axes)), key=lambda k: -axes[k].target)
         sizes = tuple(axis.size for axis in axes)
         given = ", ".join(str(axis.source) for axis in axes)
@@ -303,7 +305,7 @@ def _built(text: str) -> Callable[..., object] | None:
 _FLAGS: Final = ("-std=c11", "-O3", "-march=native", "-fPIC", "-shared")
 
 
-class Place(NamedTuple):
+class IndexDigit(NamedTuple):
     """A digit of an index, ``index // unit % radix``, and the bits from one value to the next."""
 
     of: int | str  #: the dimension, or its name.
@@ -312,7 +314,7 @@ class Place(NamedTuple):
     bits: int
 
 
-def places_of(recipe: Recipe, bits: int, first: int = 0) -> Iterator[Place]:
+def places_of(recipe: Recipe, bits: int, first: int = 0) -> Iterator[IndexDigit]:
     """Yield the digits of a recipe's dimensions, numbered from a first one.
 
     Args:
@@ -334,11 +336,11 @@ def places_of(recipe: Recipe, bits: int, first: int = 0) -> Iterator[Place]:
                 "what lies in padding has no place in the other layout",
                 "give sizes that the tiles divide",
             )
-        yield Place(of + first, digit.unit, radix, stride * bits)
+        yield IndexDigit(of + first, digit.unit, radix, stride * bits)
 
 
 def refined(
-    of: int | str, size: int, source: Sequence[Place], target: Sequence[Place]
+    of: int | str, size: int, source: Sequence[IndexDigit], target: Sequence[IndexDigit]
 ) -> Iterator[BitDigit]:
     """Yield the digits of a dimension that are digits on both sides."""
     own = [[d for d in side if d.of == of] for side in (source, target)]
@@ -394,13 +396,13 @@ def _cut(digit: BitDigit, width: int) -> Iterator[BitDigit]:
         radix, source, target = radix // part, source * part, target * part
 
 
-def _fused(axes: Sequence[Axis]) -> tuple[Axis, ...]:
+def _fused(axes: Sequence[ByteLoop]) -> tuple[ByteLoop, ...]:
     """Join axes that are one on both sides."""
-    kept: list[Axis] = []
+    kept: list[ByteLoop] = []
     for axis in axes:
         outer = kept[-1] if kept else axis
         if kept and outer[1:] == (axis.source * axis.size, axis.target * axis.size):
-            kept[-1] = Axis(outer.size * axis.size, axis.source, axis.target)
+            kept[-1] = ByteLoop(outer.size * axis.size, axis.source, axis.target)
         else:
             kept.append(axis)
     return tuple(kept)
@@ -414,10 +416,10 @@ def _strided(strides: str, sizes: tuple[int, ...]) -> Recipe:
 
 def _axes(
     digits: Sequence[BitDigit], before: Mapping[BitDigit, int], after: Mapping[BitDigit, int]
-) -> tuple[Axis, ...]:
+) -> tuple[ByteLoop, ...]:
     """Return the loops over bytes, those that are neighbours after it innermost."""
     over = [d for d in digits if min(before[d], after[d]) >= 8]
-    found = (Axis(d.radix, before[d] // 8, after[d] // 8) for d in over)
+    found = (ByteLoop(d.radix, before[d] // 8, after[d] // 8) for d in over)
     return _fused(sorted(found, key=lambda axis: -axis.target))
 
 
@@ -432,12 +434,12 @@ def _scratch(
     return found
 
 
-def _loops(one: Exchange, source: str) -> list[str]:
+def _loops(one: BitExchange, source: str) -> list[str]:
     """Return the loops of an exchange, of pairs of bytes or inside of bytes, eight at a time."""
-    *outer, last = one.axes or (Axis(1, 1, 1),)
+    *outer, last = one.axes or (ByteLoop(1, 1, 1),)
     wide = gcd(last.size, 8) if last[1:] == (1, 1) else 1
     kind = {8: "uint64_t", 4: "uint32_t", 2: "uint16_t"}.get(wide, "uint8_t")
-    axes = [*outer, Axis(last.size // wide, *(n * wide for n in last[1:]))]
+    axes = [*outer, ByteLoop(last.size // wide, *(n * wide for n in last[1:]))]
     lines = [f"    for (size_t i{k} = 0; i{k} < {axis.size}; i{k}++)"
              for k, axis in enumerate(axes)]  # fmt: skip
     of = " + ".join([source, *(f"i{k} * {axis.source}" for k, axis in enumerate(axes))])

@@ -24,7 +24,7 @@ from morello_layouts.outputs.kernels.domains import (
     CopyAxis,
     DerivedCount,
     Domain,
-    Swizzle,
+    LoopSwizzle,
     XorTerm,
     at_least,
     divide,
@@ -128,7 +128,7 @@ def _swizzled(
         )
         for own in terms
     )
-    swizzle = Swizzle(tuple(loops) or (CopyAxis(1, 0, 0),), source, target)
+    swizzle = LoopSwizzle(tuple(loops) or (CopyAxis(1, 0, 0),), source, target)
     domain = _domain(left, starts)
     return replace(domain, axes=(*domain.axes, swizzle.axis()))
 

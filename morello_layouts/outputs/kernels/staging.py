@@ -21,7 +21,7 @@ from morello_layouts.outputs.kernels.chains import DimensionDigits, shared_jumps
 from morello_layouts.outputs.kernels.domains import (
     CopyAxis,
     Domain,
-    Swizzle,
+    LoopSwizzle,
     divide,
     estimate,
     nonzero,
@@ -76,7 +76,7 @@ def staged_blocks(
     Returns:
         None if a block of whole tiles of both layouts is too large, or if no order has nests.
     """
-    blocks = _Blocks(source, target, _lengths(source, target, itemsize), itemsize, streams)
+    blocks = _StagedBlocks(source, target, _lengths(source, target, itemsize), itemsize, streams)
     if prod(blocks.lengths) * itemsize > KERNEL_BLOCK:
         return None
     order = blocks.best_order()
@@ -151,7 +151,7 @@ def swizzled_blocks(
     for moved, source, target in ((into, swizzle.source, ()), (out, (), swizzle.target)):
         if source or target:  # loops of the swizzle were taken first
             loops = tuple(moved[: len(swizzle.loops)])
-            moved[: len(loops)] = [Swizzle(loops, source, target).axis()]
+            moved[: len(loops)] = [LoopSwizzle(loops, source, target).axis()]
         box = Domain(0, 0, tuple(moved))
         past = streams and moved is out
         ways.append(tuple(vectorize(box, itemsize, streams=past, tiles=True)))
@@ -198,7 +198,7 @@ def _lengths(source: DimensionDigits, target: DimensionDigits, itemsize: int) ->
 
 
 @frozen
-class _Blocks:
+class _StagedBlocks:
     """An array in blocks: the digits of both buffers, and the length of a block along each axis.
 
     ``streams`` is whether the target lies beyond the caches.

@@ -25,10 +25,10 @@ from morello_layouts.core.recipe.views import Column, elements_of, filled, witho
 
 
 @frozen
-class Level:
+class NestedTile:
     """One level of tiles: cells whose leading axes agree after some steps are one tile.
 
-    >>> print(Level(2, 3, 2, (2, 4)))
+    >>> print(NestedTile(2, 3, 2, (2, 4)))
     2x4
     """
 
@@ -41,7 +41,7 @@ class Level:
         return "x".join(map(str, self.sizes))
 
 
-def levels_of(recipe: Recipe) -> tuple[Level, ...]:
+def levels_of(recipe: Recipe) -> tuple[NestedTile, ...]:
     """Return the levels, outermost first.
 
     One tiling has several levels if it splits an axis several times. A part of an axis makes tiles
@@ -55,7 +55,7 @@ def levels_of(recipe: Recipe) -> tuple[Level, ...]:
     ['2x4', '2x1']
     """
     return tuple(
-        Level(split, end, cut, sizes)
+        NestedTile(split, end, cut, sizes)
         for _, split, end, axes in _tilings(recipe)
         for cut in _cuts(axes)
         if prod(sizes := _sizes(axes, cut)) > 1
@@ -124,7 +124,7 @@ def within_axes(recipe: Recipe, offsets: Sequence[int]) -> list[int]:
     return [p for p in offsets if start <= p < size - tail]
 
 
-def tile_numbers(recipe: Recipe, level: Level, offsets: list[int]) -> list[tuple[int, ...]]:
+def tile_numbers(recipe: Recipe, level: NestedTile, offsets: list[int]) -> list[tuple[int, ...]]:
     """Return the number of the tile of each offset; all are within the axes."""
     rest = Recipe(recipe.shapes[level.stage], recipe.steps[level.stage :])
     (start,) = known((recipe.offset,))
@@ -206,7 +206,7 @@ class Strip:
         yield from (slot for slot in self.slots if slot is not None)
 
 
-def strip_of(m: IndexMap, levels: tuple[Level, ...], limit: int) -> Strip:
+def strip_of(m: IndexMap, levels: tuple[NestedTile, ...], limit: int) -> Strip:
     """Return the memory strip of a buffer, whole if it has at most ``limit`` slots.
 
     >>> from morello_layouts import index_map
@@ -244,7 +244,7 @@ def slots_per_line(strip: Strip, most: int) -> int:
     return -(-total // (run * lines)) * run
 
 
-def _shown(m: IndexMap, levels: tuple[Level, ...], size: int, limit: int) -> list[int]:
+def _shown(m: IndexMap, levels: tuple[NestedTile, ...], size: int, limit: int) -> list[int]:
     """Return all offsets, or those at the start, at the first tile's end, and at the end."""
     if size <= limit:
         return list(range(size))
@@ -254,7 +254,7 @@ def _shown(m: IndexMap, levels: tuple[Level, ...], size: int, limit: int) -> lis
     return sorted({*range(head), *border, size - 2, size - 1})
 
 
-def _first_piece(m: IndexMap, levels: tuple[Level, ...]) -> int:
+def _first_piece(m: IndexMap, levels: tuple[NestedTile, ...]) -> int:
     """Return the slots of a tile of the first level; 0 if there are no tiles."""
     if not levels:
         return 0
@@ -262,7 +262,7 @@ def _first_piece(m: IndexMap, levels: tuple[Level, ...]) -> int:
     return prod(shape[levels[0].cut :])
 
 
-def _slots(m: IndexMap, levels: tuple[Level, ...], offsets: list[int]) -> list[Slot]:
+def _slots(m: IndexMap, levels: tuple[NestedTile, ...], offsets: list[int]) -> list[Slot]:
     inside = within_axes(m.recipe, offsets)
     found: dict[int, Slot] = {}
     elements, tiles = elements_of(m.recipe, inside), _tiles(m, levels, inside)
@@ -272,7 +272,7 @@ def _slots(m: IndexMap, levels: tuple[Level, ...], offsets: list[int]) -> list[S
 
 
 def _tiles(
-    m: IndexMap, levels: Sequence[Level], offsets: list[int]
+    m: IndexMap, levels: Sequence[NestedTile], offsets: list[int]
 ) -> list[tuple[tuple[int, ...], ...]]:
     numbers = [tile_numbers(m.recipe, level, offsets) for level in levels]
     return list(zip(*numbers, strict=True)) if numbers else [()] * len(offsets)
@@ -398,7 +398,7 @@ class View:
 
     shape: tuple[int, ...]  #: logical sizes.
     extents: tuple[int, ...]  #: the same with the padding that completes the outermost tiles.
-    levels: tuple[Level, ...]  #: the levels of tiles, outermost first.
+    levels: tuple[NestedTile, ...]  #: the levels of tiles, outermost first.
     grids: tuple[Grid, ...]  #: the slices shown.
     slices: int  #: the number of all slices.
     strip: Strip | None = None  #: the memory strip; None if it was not asked for.
@@ -505,7 +505,7 @@ def _swizzled(recipe: Recipe, grids: Sequence[Grid]) -> int:
 
 def _grid(
     m: IndexMap,
-    levels: Sequence[Level],
+    levels: Sequence[NestedTile],
     at: tuple[int, ...],
     rows: tuple[int | None, ...],
     columns: tuple[int | None, ...],
@@ -526,7 +526,7 @@ def _grid(
 
 
 def _cells(
-    m: IndexMap, levels: Sequence[Level], coordinates: Sequence[tuple[int, ...]]
+    m: IndexMap, levels: Sequence[NestedTile], coordinates: Sequence[tuple[int, ...]]
 ) -> Iterator[Cell]:
     shape = known(m.recipe.shape)
     at: Any = [Column(line) for line in zip(*coordinates, strict=True)]

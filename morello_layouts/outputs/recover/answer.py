@@ -238,7 +238,7 @@ class Decider:
         return f"the element at {self.coordinate} of {sizes}, {count} offsets, {first} by the best"
 
 
-class Text(NamedTuple):
+class FittingText(NamedTuple):
     """The text of a layout in a notation."""
 
     notation: str
@@ -282,9 +282,9 @@ class Recovered(Displayed):
         return found
 
     @property
-    def by_notation(self) -> tuple[Text, ...]:
+    def by_notation(self) -> tuple[FittingText, ...]:
         """The texts with the names of their notations."""
-        return tuple(Text(*each) for each in self.texts.items())
+        return tuple(FittingText(*each) for each in self.texts.items())
 
     @cached_property
     def deciders(self) -> tuple[Decider, ...]:

@@ -35,7 +35,7 @@ from morello_layouts.outputs.recover.layouts import (
     layout_of,
     read_layout,
 )
-from morello_layouts.outputs.recover.tables import Order, Part, offset_of
+from morello_layouts.outputs.recover.tables import Order, OrderDigit, offset_of
 
 if TYPE_CHECKING:
     from morello_layouts.outputs.recover.tables import Numbers
@@ -426,7 +426,7 @@ def _orders(rank: int) -> Iterator[Order]:
     dims = range(rank)
     turns = [*permutations(dims)] if rank <= _RANK else [tuple(dims), tuple(dims)[::-1]]
     for turn in turns:
-        yield tuple(Part(dim, 1) for dim in turn)
+        yield tuple(OrderDigit(dim, 1) for dim in turn)
         for n in (*_TILES, 256, 512, 1024):
             yield _tiled(turn, (n,), 1)
         for rows, columns, pair in product(_TILES if rank > 1 else (), (1, *_TILES), (1, 2, 4)):
@@ -437,11 +437,11 @@ def _orders(rank: int) -> Iterator[Order]:
 def _tiled(turn: Sequence[int], tile: Sequence[int], pair: int) -> Order:
     """The order of tiles of the last dimensions; in them, the rows are in tiles of some each."""
     cut = dict(zip(turn[len(turn) - len(tile) :], tile, strict=True))
-    outer = [Part(dim, cut.get(dim, 1)) for dim in turn]
-    inner = [Part(dim, 1, n) for dim, n in cut.items() if n > 1]
+    outer = [OrderDigit(dim, cut.get(dim, 1)) for dim in turn]
+    inner = [OrderDigit(dim, 1, n) for dim, n in cut.items() if n > 1]
     if pair > 1:
         row, n = next(iter(cut.items()))
-        inner = [Part(row, pair, n // pair), *inner[1:], Part(row, 1, pair)]
+        inner = [OrderDigit(row, pair, n // pair), *inner[1:], OrderDigit(row, 1, pair)]
     return tuple(part for part in (*outer, *inner) if part.modulus != 1)
 
 

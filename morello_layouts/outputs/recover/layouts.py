@@ -26,7 +26,7 @@ from morello_layouts.notations.triton.encoding import Encoding
 from morello_layouts.notations.xla import XlaLayout
 from morello_layouts.outputs.recover.tables import (
     Order,
-    Part,
+    OrderDigit,
     Visible,
     is_joined,
     is_of_bits,
@@ -37,7 +37,7 @@ from morello_layouts.outputs.recover.tables import (
     visible_digits,
 )
 from morello_layouts.outputs.translate.searches import best_tiling
-from morello_layouts.outputs.translate.source import Source
+from morello_layouts.outputs.translate.source import Writable
 from morello_layouts.outputs.translate.writers import WRITERS
 
 if TYPE_CHECKING:
@@ -274,7 +274,7 @@ def _formula(visible: Sequence[Visible], shape: Sequence[int], start: int) -> La
     names = tuple(f"d{dim}" for dim in range(len(shape)))
     form = AffineExpr((), start)
     for dim, unit, radix, stride, is_top, within in visible:
-        part = Part(dim, unit, None if is_top else radix, within)
+        part = OrderDigit(dim, unit, None if is_top else radix, within)
         form += part.value(variable(names[dim])) * stride
     return OffsetLayout(names, (form,))
 
@@ -323,7 +323,7 @@ def _bases(one: Observed) -> Layout | None:
 
 def _as(layout: Layout, shape: tuple[int, ...], to: str) -> Layout | None:
     with suppress(LayoutError):
-        found = WRITERS[to].write(Source(map_at(layout, shape), WRITERS[to].title))
+        found = WRITERS[to].write(Writable(map_at(layout, shape), WRITERS[to].title))
         return read_layout(found, to) if isinstance(found, str) else found  # type: ignore[return-value]
     return None
 

@@ -164,7 +164,7 @@ MORE: Final = 2
 """Digits that an order may have more than the shortest one."""
 
 
-class Part(NamedTuple):
+class OrderDigit(NamedTuple):
     """A digit ``d // unit % modulus``; without a modulus it is the highest of its dimension."""
 
     dim: int
@@ -185,7 +185,7 @@ class Part(NamedTuple):
         return self.room or (-(-size // self.unit) if self.modulus is None else self.modulus)
 
 
-Order: TypeAlias = tuple[Part, ...]
+Order: TypeAlias = tuple[OrderDigit, ...]
 """Digits, the slowest varying first."""
 
 
@@ -254,12 +254,12 @@ def _ranked(order: Order, shape: Sequence[int], unlikely: int) -> Ranked:
     )
 
 
-def _joined(order: Sequence[Part], shape: Sequence[int], size: int | None) -> Order:
+def _joined(order: Sequence[OrderDigit], shape: Sequence[int], size: int | None) -> Order:
     """Digits without those that are one with their neighbour at every size.
 
     A cut of the slowest dimension pads the end of the buffer alone, which only its size tells.
     """
-    found = list[Part]()
+    found = list[OrderDigit]()
     for part in order:
         outer, modulus = (found[-1] if found else None), part.modulus
         if (
@@ -294,7 +294,7 @@ class _Choice(NamedTuple):
 
 def _all(
     visible: Sequence[Visible], shape: Sequence[int], size: int | None
-) -> Iterator[tuple[list[Part], int]]:
+) -> Iterator[tuple[list[OrderDigit], int]]:
     """Yield orders with the unlikeliness of their choices."""
     inner = sorted(visible, key=lambda digit: digit.stride)
     ends = [digit.stride for digit in inner[1:]]
@@ -327,16 +327,16 @@ def _choices(digit: Visible, room: int, opens: set[int], *, is_edge: bool) -> li
     """What a digit may be, given the dimensions whose highest digit is seen without a modulus."""
     dim, unit, radix = digit[:3]
     if not digit.is_top:
-        part, left = Part(dim, unit, radix, digit.within), max(room, radix)
+        part, left = OrderDigit(dim, unit, radix, digit.within), max(room, radix)
         found = [] if left % radix else [_Choice((part,), left // radix)]
         return found if left == radix else [*found, _Choice((part._replace(room=room),), 1, 2)]
     if dim in opens:
-        return [_Choice((Part(dim, unit),))]
+        return [_Choice((OrderDigit(dim, unit),))]
     sizes = _rooms(room, radix)
-    found = [_Choice((Part(dim, unit, n),), room // n if room else 1, k)
+    found = [_Choice((OrderDigit(dim, unit, n),), room // n if room else 1, k)
              for k, n in enumerate(sizes)]  # fmt: skip
     if is_edge:
-        found += (_Choice((Part(dim, unit * n), Part(dim, unit, n)), 1, k + 1)
+        found += (_Choice((OrderDigit(dim, unit * n), OrderDigit(dim, unit, n)), 1, k + 1)
                   for k, n in enumerate(_cuts(room, radix)))  # fmt: skip
     return found
 
@@ -370,7 +370,7 @@ def _divisors(n: int) -> list[int]:
 
 def _with_hidden(
     chosen: Sequence[_Choice], shape: Sequence[int], cut: set[int]
-) -> Iterator[tuple[list[Part], int]]:
+) -> Iterator[tuple[list[OrderDigit], int]]:
     """Yield orders with the digits that no element shows: those in gaps, and the highest ones."""
     units = [1] * len(shape)
     shown = {part.dim for each in chosen for part in each.parts}
@@ -384,14 +384,14 @@ def _with_hidden(
     unlikely = sum(each.unlikely for each in chosen)
     gaps = [each.left for each in chosen if each.left > 1]
     for ways in product(*(_ways(gap, free) for gap in gaps)):
-        own, filled, order = list(units), iter(ways), list[Part]()
+        own, filled, order = list(units), iter(ways), list[OrderDigit]()
         for each in chosen:
             order[:0] = each.parts
             for dim, n in next(filled) if each.left > 1 else ():
-                order.insert(0, Part(dim, own[dim], n))
+                order.insert(0, OrderDigit(dim, own[dim], n))
                 own[dim] *= n
         lead = next((k for k, part in enumerate(order) if part.modulus is not None), len(order))
-        hidden = [Part(dim, own[dim]) for dim in free]
+        hidden = [OrderDigit(dim, own[dim]) for dim in free]
         more = sum(len(way) - 1 for way in ways)
         for leading in _merged(order[:lead], hidden):
             yield [*leading, *order[lead:]], unlikely + more
@@ -406,7 +406,7 @@ def _ways(gap: int, dims: Sequence[int]) -> Iterator[tuple[tuple[int, int], ...]
     )
 
 
-def _merged(seen: Sequence[Part], hidden: Sequence[Part]) -> Iterator[list[Part]]:
+def _merged(seen: Sequence[OrderDigit], hidden: Sequence[OrderDigit]) -> Iterator[list[OrderDigit]]:
     """Yield the orders of the highest digits, with those that are seen in their order."""
     together = sorted([*seen, *hidden], key=lambda part: part.dim)
     if not hidden or len(together) > _PERMUTED:

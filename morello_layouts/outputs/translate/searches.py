@@ -45,11 +45,11 @@ from morello_layouts.errors import (
 from morello_layouts.notations.cute import Swizzle
 from morello_layouts.notations.morello import Dynamic, MorelloLayout, OddEven, Packed, PhysDim
 from morello_layouts.notations.xla import XlaLayout
-from morello_layouts.outputs.translate.source import Source, have_same_offsets
+from morello_layouts.outputs.translate.source import Writable, have_same_offsets
 from morello_layouts.proof.verdict import sizes_text
 
 
-def morello_layout_of(source: Source) -> MorelloLayout:
+def morello_layout_of(source: Writable) -> MorelloLayout:
     """Return the Morello layout with the offsets of a layout, proved equal."""
     if 0 in source.shape:
         raise source.none(
@@ -58,7 +58,7 @@ def morello_layout_of(source: Source) -> MorelloLayout:
     return _for_all_sizes(source) if source.m.recipe.names else _at_numbers(source)
 
 
-def _at_numbers(source: Source) -> MorelloLayout:
+def _at_numbers(source: Writable) -> MorelloLayout:
     """The Morello layout of a map without symbolic sizes."""
     digits = source.dense
     if isinstance(digits, str):
@@ -79,7 +79,7 @@ def _at_numbers(source: Source) -> MorelloLayout:
     return found
 
 
-def _require_no_gap(source: Source) -> None:
+def _require_no_gap(source: Writable) -> None:
     """Raise if padding lies between elements."""
     m = source.m
     if not has_inverse(m.recipe):
@@ -140,7 +140,7 @@ def _known(radix: int | SizeExpr) -> int:
     return radix if isinstance(radix, int) else 1
 
 
-def _for_all_sizes(source: Source) -> MorelloLayout:
+def _for_all_sizes(source: Writable) -> MorelloLayout:
     """A Morello layout for all sizes: that of the steps, or of some small sizes."""
     m, digits = source.m, source.dense
     read = digits if isinstance(digits, str) else morello_of_digits(digits, len(source.shape))
@@ -149,7 +149,7 @@ def _for_all_sizes(source: Source) -> MorelloLayout:
     found: dict[MorelloLayout, None] = {}
     for sizes in _witnesses(m):
         try:
-            found[_at_numbers(Source(m.at(**sizes), source.title))] = None
+            found[_at_numbers(Writable(m.at(**sizes), source.title))] = None
         except NoTranslationError as error:
             why = f"at {sizes_text(sizes)}: {error.why}"
             raise NoTranslationError(error.what, why, _remedy(m)) from None
@@ -347,7 +347,7 @@ Keys: TypeAlias = tuple[int, ...]
 _INT64_END: Final = 2**63
 
 
-def xla_layout_of(source: Source) -> XlaLayout:
+def xla_layout_of(source: Writable) -> XlaLayout:
     """Return an XLA layout with the digits of a layout, in the same order."""
     shape = source.shape
     large = [n for n in shape if isinstance(n, int) and n >= _INT64_END]

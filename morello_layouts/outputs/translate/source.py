@@ -239,7 +239,7 @@ FORMULA: Final = 'give to="mlir": an affine map says any formula'
 
 
 @frozen(slots=False)
-class Source:
+class Writable:
     """A layout as a writer of a notation sees it."""
 
     m: IndexMap  #: the index map of the layout.

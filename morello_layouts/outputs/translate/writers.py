@@ -30,7 +30,7 @@ from morello_layouts.outputs.translate.searches import (
 )
 from morello_layouts.outputs.translate.source import (
     FORMULA,
-    Source,
+    Writable,
     have_same_offsets,
     placed_digits,
 )
@@ -39,7 +39,7 @@ Vectors = tuple[tuple[int, ...], ...]
 _REGISTERS = ("register", "lane", "warp")
 
 
-def triton_layout_of(source: Source) -> TritonLayout:
+def triton_layout_of(source: Writable) -> TritonLayout:
     """Return the encoding with the bases of a layout, which are the proof that both are equal.
 
     Axes ``lane`` and ``register`` make a linear encoding. Memory is swizzled, if the rules of such
@@ -127,14 +127,14 @@ class Writer:
 
     title: str  #: one layout of the notation, in errors.
     #: returns the layout or its text from a source, or raises an error of the source.
-    write: Callable[[Source], object]
+    write: Callable[[Writable], object]
     proves: bool = False  #: whether ``write`` has proved the result.
 
 
 def written(m: IndexMap, to: str, element_type: str | None = None) -> Layout:
     """Return the layout of a notation with the offsets of a map, proved equal."""
     writer = WRITERS[to]
-    source = Source(m, writer.title, element_type)
+    source = Writable(m, writer.title, element_type)
     found = writer.write(source)
     try:
         layout = parse(found, to) if isinstance(found, str) else found
@@ -160,7 +160,7 @@ def _of_dim(digits: Iterable[AxisDigit], dim: int) -> list[AxisDigit]:
 # ---- notations of strides
 
 
-def _strides(source: Source) -> list[Int]:
+def _strides(source: Writable) -> list[Int]:
     """The stride of each dimension; of one element, the stride that it has in row-major order."""
     strides: list[Int] = []
     for dim in reversed(range(len(source.shape))):
@@ -176,7 +176,7 @@ def _strides(source: Source) -> list[Int]:
     return strides
 
 
-def _strided(source: Source) -> str:
+def _strided(source: Writable) -> str:
     numbers = [*_strides(source), source.offset]
     product = next((n for n in numbers if isinstance(n, SizeExpr) and n.as_atom() is None), None)
     if product is not None:
@@ -188,7 +188,7 @@ def _strided(source: Source) -> str:
     return f"strided<[{', '.join(map(str, numbers[:-1]))}]{offset}>"
 
 
-def _cute(source: Source) -> str:
+def _cute(source: Writable) -> str:
     found = without_swizzles(source.m)
     if found is None:
         raise source.not_found("its exclusive ors are not those of CuTe's swizzles", FORMULA)
@@ -206,7 +206,7 @@ def _cute(source: Source) -> str:
     return f"{in_bytes} o smem_ptr[{bits}b](unset) o {layout}"
 
 
-def _plain_cute(source: Source) -> str:
+def _plain_cute(source: Writable) -> str:
     if source.offset != 0 or not source.shape:
         what = f"the first element lies at {source.offset}" if source.shape else "it has no sizes"
         raise source.none(f"{what}; a CuTe layout has modes, and begins at 0", FORMULA)
@@ -229,7 +229,7 @@ def _plain_cute(source: Source) -> str:
     return f"{sizes}:{strides}"
 
 
-def _padded_cute(source: Source, text: str, padded: tuple[Int, ...]) -> LayoutError:
+def _padded_cute(source: Writable, text: str, padded: tuple[Int, ...]) -> LayoutError:
     """The error that a layout pads, with that of the padded array, proved equal on the elements."""
     layout, shape = parse(text, "cute"), source.shape
     assert isinstance(layout, Layout)
@@ -253,7 +253,7 @@ def _tuple(parts: Iterable[str]) -> str:
 # ---- notations of orders
 
 
-def _outer_and_blocks(source: Source) -> tuple[tuple[int, ...], list[tuple[int, int]]]:
+def _outer_and_blocks(source: Writable) -> tuple[tuple[int, ...], list[tuple[int, int]]]:
     """The order of all dimensions, then pairs of dimension and size of the blocks inside them.
 
     A dimension without a digit in the outer order stands where row-major order has it.
@@ -267,7 +267,7 @@ def _outer_and_blocks(source: Source) -> tuple[tuple[int, ...], list[tuple[int, 
     return tuple(order), [(block.dim, _size(source, block)) for block in digits[count:]]
 
 
-def _size(source: Source, block: AxisDigit) -> int:
+def _size(source: Writable, block: AxisDigit) -> int:
     if isinstance(block.radix, int):
         return block.radix
     raise source.none(
@@ -276,7 +276,7 @@ def _size(source: Source, block: AxisDigit) -> int:
     )
 
 
-def _onednn(source: Source) -> str:
+def _onednn(source: Writable) -> str:
     letters = "abcdefghijkl"
     if not 0 < len(source.shape) <= len(letters):
         raise source.none(
@@ -299,7 +299,7 @@ def _onednn(source: Source) -> str:
     return "".join((*outer, *(f"{size}{letters[dim]}" for dim, size in blocks)))
 
 
-def _pack(source: Source) -> str:
+def _pack(source: Writable) -> str:
     order, blocks = _outer_and_blocks(source)
     dims = [dim for dim, _ in blocks]
     twice = next((dim for dim in dims if dims.count(dim) > 1), None)
@@ -314,7 +314,7 @@ def _pack(source: Source) -> str:
     return f"{perm}inner_dims_pos = {[*tiles]} inner_tiles = {[*tiles.values()]}"
 
 
-def _einops(source: Source) -> str:
+def _einops(source: Writable) -> str:
     digits = source.dense
     if isinstance(digits, str) or 0 in source.shape:
         raise source.none(
@@ -338,7 +338,7 @@ _AXES: Final = "abcdefghijklmnopqrstuvwxyz"
 # ---- notations of formulas
 
 
-def _coordinates(source: Source) -> tuple[str, ...]:
+def _coordinates(source: Writable) -> tuple[str, ...]:
     """The coordinates in a row-major box, or the offset alone.
 
     TVM gives a coordinate that is 0 for every element the size 1, whatever its modulus. So if
@@ -358,7 +358,7 @@ def _coordinates(source: Source) -> tuple[str, ...]:
     return (str(source.m.form),)
 
 
-def _tvm(source: Source) -> str:
+def _tvm(source: Writable) -> str:
     if not source.shape:
         raise source.none("TVM's index maps have coordinates, and the array has none", FORMULA)
     forms, least = _coordinates(source), source.m.form.interval.lo
@@ -368,7 +368,7 @@ def _tvm(source: Source) -> str:
     return f"lambda {names}: ({', '.join(forms)}{',' if len(forms) == 1 else ''})"
 
 
-def _mlir(source: Source) -> str:
+def _mlir(source: Writable) -> str:
     """An affine map; with an element type a memref, which has strides if the array has."""
     if source.element_type is None:
         return _affine_map(source)
@@ -383,7 +383,7 @@ def _mlir(source: Source) -> str:
     return f"memref<{dims}{source.element_type}{layout}>"
 
 
-def _affine_map(source: Source) -> str:
+def _affine_map(source: Writable) -> str:
     names = ", ".join(f"d{k}" for k in range(len(source.shape)))
     forms = ", ".join(_coordinates(source) or ("0",))
     return f"affine_map<({names}) -> ({forms.replace('//', ' floordiv ').replace('%', ' mod ')})>"
@@ -392,7 +392,7 @@ def _affine_map(source: Source) -> str:
 # ---- names
 
 
-def _named(source: Source) -> Layout:
+def _named(source: Writable) -> Layout:
     placed = source.placed
     for layout in (NamedLayout(each.name) for each in FORMATS if source.offset == 0):
         try:

@@ -141,7 +141,7 @@ def type_bits(name: str) -> int:
 
 
 @frozen
-class Value:
+class BlockValue:
     """The numbers that a block stands for: a formula of its fields."""
 
     index: tuple[tuple[str, Int], ...]  #: the name and the size of each dimension.
@@ -151,7 +151,7 @@ class Value:
 
 
 @frozen(slots=False)
-class Part:
+class PieceMap:
     """The bits of a piece as a map: from an element and a bit of it to a bit of the block."""
 
     field: Field  #: the field.
@@ -175,7 +175,7 @@ class Part:
         """The elements that it holds, and which of their bits."""
         return self.field.piece_box(self.piece), self.field.piece_bits(self.piece)
 
-    def at(self, sizes: Mapping[str, int]) -> Part:
+    def at(self, sizes: Mapping[str, int]) -> PieceMap:
         """Return the part at sizes that are numbers."""
         return part_of(*_at_sizes(self.field, self.piece, sizes)) if sizes else self
 
@@ -209,7 +209,7 @@ def _at_sizes(f: Field, p: Piece, sizes: Mapping[str, int]) -> tuple[Field, Piec
     return replace(f, shape=tuple(_number(n, sizes) for n in f.shape), pieces=()), made
 
 
-def part_of(f: Field, piece: Piece, facts: tuple[Assumption, ...] = ()) -> Part:
+def part_of(f: Field, piece: Piece, facts: tuple[Assumption, ...] = ()) -> PieceMap:
     """Return a piece as a map of bits, where facts about sizes are known."""
     lo, hi = f.piece_bits(piece)
     m = f.piece_map(piece, facts)
@@ -221,7 +221,7 @@ def part_of(f: Field, piece: Piece, facts: tuple[Assumption, ...] = ()) -> Part:
     form = (m.form if m is not None else AffineExpr((), 0)) * f.piece_unit(piece) + bit + piece.at
     bits = AffineMap(shape, (form,), assumptions=m.assumptions if m is not None else ())
     slots = m.recipe.size if m is not None else 1
-    return Part(
+    return PieceMap(
         f, piece, bits, piece.at, piece.at + (slots - 1) * f.piece_unit(piece) + (hi - lo), m
     )
 
@@ -235,7 +235,7 @@ class Block(Displayed):
     #: the bits of a block as the text says them; None for as many as the fields need.
     size: Int | None = None
     blocks: tuple[Int, ...] = ()  #: how many blocks, along each dimension; empty for one block.
-    value: Value | None = None  #: the numbers that a block stands for, if the text says them.
+    value: BlockValue | None = None  #: the numbers that a block stands for, if the text says them.
     source: str = ""  #: the document that the record was written from.
 
     json_keys: ClassVar = ("name", "text", "bits", "blocks", "fields", "value", "source")
@@ -257,7 +257,7 @@ class Block(Displayed):
             _require_pieces(one, k)
 
     @cached_property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[PieceMap, ...]:
         """The bits of each piece as a map to the bits of a block."""
         return tuple(part_of(one, piece) for one in self.fields for piece in one.pieces)
 
@@ -292,7 +292,7 @@ class Block(Displayed):
             )
         return found
 
-    def parts_of(self, name: str) -> list[Part]:
+    def parts_of(self, name: str) -> list[PieceMap]:
         """Return the parts of a field."""
         one = self[name]
         return [part for part in self.parts if part.field is one]

@@ -14,12 +14,12 @@ from morello_layouts.core.recipe import known
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.outputs.codegen import LANGUAGES, Formulas
 from morello_layouts.outputs.codegen.targets import loop_language
-from morello_layouts.programs.records.block import Block, Field, Part
+from morello_layouts.programs.records.block import Block, Field, PieceMap
 from morello_layouts.programs.records.formula import Term, read_formula
 from morello_layouts.programs.records.values import SMALL_FLOATS, bytes_of_block, runs
 
 
-class Dialect(NamedTuple):
+class DecoderDialect(NamedTuple):
     """How a language writes what only a decoder has; ``{}`` stands for names and parts."""
 
     includes: str
@@ -43,7 +43,7 @@ class Dialect(NamedTuple):
     without: str = "~"  #: the complement of a mask.
 
 
-_C: Final = Dialect(
+_C: Final = DecoderDialect(
     "#include <math.h>\n#include <stdint.h>\n#include <string.h>\n",
     "{q}float power_of_2(int32_t n) {{\n    return ldexpf(1.0f, n);\n}}\n",
     """{q}float value_of_{name}(uint32_t h) {{
@@ -73,7 +73,7 @@ _C: Final = Dialect(
 _DIALECTS: Final = {
     "c": _C,
     "cuda": _C._replace(table=""),  # C++ has no compound literals: a choice for each number
-    "rust": Dialect(
+    "rust": DecoderDialect(
         "",
         """fn power_of_2(n: i32) -> f32 {{
     match n {{
@@ -106,7 +106,7 @@ _DIALECTS: Final = {
         "([{numbers}] as [{kind}; {count}])[({index}) as usize]",
         "({0}).min({1})", "({0}).max({1})", "({0}).abs()", "!",
     ),
-    "python": Dialect(
+    "python": DecoderDialect(
         "import numpy as np\n", "def power_of_2(n):\n    return np.ldexp(np.float32(1), n)\n",
         """def value_of_{name}(h):
     e, m = h >> {m} & {exponents}, h & {mantissas}
@@ -184,10 +184,10 @@ def code(record: Block, target: str = "c", *, stores: bool = False) -> str:
                 "rename the index or the record",
             )
         taken.add(name)
-    return _Writer(record, target).text(stores=stores)
+    return _CodeWriter(record, target).text(stores=stores)
 
 
-class _Writer:
+class _CodeWriter:
     """What writes one decoder."""
 
     def __init__(self, record: Block, target: str) -> None:
@@ -277,7 +277,7 @@ class _Writer:
                  for k in range(len(one.shape))]  # fmt: skip
         return {"name": pattern.format(self.name, one.name), "index": ", ".join(["", *index])}
 
-    def _part(self, part: Part, statements: Any) -> Iterator[str]:
+    def _part(self, part: PieceMap, statements: Any) -> Iterator[str]:
         """Yield what is done with each run of bits, for the elements that a part holds."""
         box, every = part.field.piece_box(part.piece), part.field.shape
         names, limits = {}, []

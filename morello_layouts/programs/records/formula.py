@@ -15,7 +15,7 @@ from morello_layouts.core.fields import frozen
 from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.limits import RECORD_TEXT
 from morello_layouts.errors import LayoutError, ParseError
-from morello_layouts.programs.records.block import Block, Value
+from morello_layouts.programs.records.block import Block, BlockValue
 
 _OPERATORS: Final = {
     ast.Add: ("+", 1), ast.Sub: ("-", 1), ast.Mult: ("*", 2), ast.FloorDiv: ("//", 2),
@@ -71,7 +71,7 @@ def _tree(text: str) -> ast.expr:
 @frozen
 class _Reader:
     record: Block
-    value: Value
+    value: BlockValue
 
     def fail(self, node: ast.expr, what: str, fix: str) -> ParseError:
         return ParseError(

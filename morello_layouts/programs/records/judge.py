@@ -15,7 +15,7 @@ from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.limits import RECORD_BITS
 from morello_layouts.core.maps.subject import names_in
 from morello_layouts.errors import LayoutError
-from morello_layouts.programs.records.block import Block, Part, part_of
+from morello_layouts.programs.records.block import Block, PieceMap, part_of
 from morello_layouts.programs.records.values import bytes_of_block, decode, places
 from morello_layouts.proof import are_equivalent, is_injective
 from morello_layouts.proof.disjoint import DISJOINT, INSIDE, are_disjoint, is_below
@@ -115,14 +115,14 @@ def _all(claim: str, proofs: Iterator[Proof]) -> Proof:
     return Proof(claim, True, "every piece is", decider) if open_one is None else open_one
 
 
-def _inside(part: Part, end: Int, budget: int | None) -> Proof:
+def _inside(part: PieceMap, end: Int, budget: int | None) -> Proof:
     if is_nonnegative(end - part.end):
         return Proof(INSIDE, True, f"{part.label} ends at bit {part.end} of {end}", "")
     found = is_below(part.bits, end, budget=budget)
     return _told(found, part, part, "{0} lies at bit {2}, and the block ends at bit {4}", end=end)
 
 
-def _injective(part: Part, budget: int | None) -> Proof:
+def _injective(part: PieceMap, budget: int | None) -> Proof:
     lo, hi = part.field.piece_bits(part.piece)
     if part.units is None:
         return Proof("injective", True, "one number", "")
@@ -133,7 +133,7 @@ def _injective(part: Part, budget: int | None) -> Proof:
     return _told(found, part, part, "{0} and {1} share bit {2}")
 
 
-def _apart(one: Part, other: Part, budget: int | None) -> Proof:
+def _apart(one: PieceMap, other: PieceMap, budget: int | None) -> Proof:
     if is_nonnegative(other.first - one.end) or is_nonnegative(one.first - other.end):
         return Proof(DISJOINT, True, f"{one.label} and {other.label} lie one after the other", "")
     found = are_disjoint(one.bits, other.bits, budget=budget)
@@ -141,7 +141,13 @@ def _apart(one: Part, other: Part, budget: int | None) -> Proof:
 
 
 def _told(
-    proof: Proof, one: Part, other: Part, words: str, *, end: Int = 0, bit: tuple[int, ...] = ()
+    proof: Proof,
+    one: PieceMap,
+    other: PieceMap,
+    words: str,
+    *,
+    end: Int = 0,
+    bit: tuple[int, ...] = (),
 ) -> Proof:
     """Return a proof whose reason names fields, elements and bits, at sizes if they are names."""
     if proof.holds is not False:
@@ -152,7 +158,7 @@ def _told(
     pair = found if found and isinstance(found[0], tuple) else (found, found)
     a, b = ((*at, *bit) for at in pair)
     parts = [(part.at(sizes), at) for part, at in ((one, a), (other, b))]
-    elements, bits = ([f(*each) for each in parts] for f in (Part.element, Part.bit))
+    elements, bits = ([f(*each) for each in parts] for f in (PieceMap.element, PieceMap.bit))
     last = end if isinstance(end, int) else evaluated(end, sizes)
     start = f"{sizes_text(sizes)}: " if sizes else ""
     return replace(proof, reason=start + words.format(*elements, *bits, last))
@@ -271,7 +277,7 @@ def _field_agrees(writer: Block, reader: Block, name: str, budget: int | None) -
     return _all(AGREE, (_same_bits(one, held[1][key], budget) for key, one in held[0].items()))
 
 
-def _same_bits(one: Part, other: Part, budget: int | None) -> Proof:
+def _same_bits(one: PieceMap, other: PieceMap, budget: int | None) -> Proof:
     found = are_equivalent(one.bits, other.bits, budget=budget)
     return _told(found, one, other, "{0} is written at bit {2} and read at bit {3}")
 

@@ -9,7 +9,7 @@ from math import prod
 from morello_layouts.core.checks import shown
 from morello_layouts.core.recipe import known
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
-from morello_layouts.outputs.kernels.narrow import NarrowRelayout, Place, places_of, refined
+from morello_layouts.outputs.kernels.narrow import IndexDigit, NarrowRelayout, places_of, refined
 from morello_layouts.programs.records.block import Block, Field
 
 Groups = list[list[str]]
@@ -103,7 +103,7 @@ def _sizes(
     return found
 
 
-def _digits(record: Block, one: Field) -> Iterator[Place]:
+def _digits(record: Block, one: Field) -> Iterator[IndexDigit]:
     """Yield the digits of blocks and of elements, with their strides in bits."""
     if len(one.pieces) != 1:
         raise UnsupportedError(
@@ -114,18 +114,20 @@ def _digits(record: Block, one: Field) -> Iterator[Place]:
     stride = known((record.bits,))[0]
     for dim in range(len(record.blocks) - 1, -1, -1):
         n = known((record.blocks[dim],))[0]
-        yield Place(dim, 1, n, stride)
+        yield IndexDigit(dim, 1, n, stride)
         stride *= n
     m, unit = one.piece_map(one.pieces[0]), known((one.piece_unit(one.pieces[0]),))[0]
     yield from () if m is None else places_of(m.recipe, unit, len(record.blocks))
 
 
-def _named(digits: Iterator[Place], groups: Groups, sizes: Mapping[str, int]) -> Iterator[Place]:
+def _named(
+    digits: Iterator[IndexDigit], groups: Groups, sizes: Mapping[str, int]
+) -> Iterator[IndexDigit]:
     """Yield digits of dimensions as digits of the names that a dimension is made of."""
     for of, unit, radix, bits in digits:
         at = 1
         for name in reversed(groups[int(of)]):
             low, high = max(unit, at), min(unit * radix, at * sizes[name])
             if low < high:
-                yield Place(name, low // at, high // low, bits * (low // unit))
+                yield IndexDigit(name, low // at, high // low, bits * (low // unit))
             at *= sizes[name]

@@ -26,7 +26,7 @@ from morello_layouts.notations import parse
 from morello_layouts.notations.expression import parse_number
 from morello_layouts.notations.grammar import END, NAME, Syntax, Terminal
 from morello_layouts.notations.text import Rule, field, made, many, row, word
-from morello_layouts.programs.records.block import Block, Field, Piece, Value
+from morello_layouts.programs.records.block import Block, BlockValue, Field, Piece
 
 _NUMBER: Final = r"\w+(?:\s*[-+*]\s*\w+)*"
 
@@ -86,7 +86,7 @@ _FIELD: Final = made(
     field("", word(";"), default=None),
 )  # fmt: skip
 _VALUE: Final = made(
-    Value,
+    BlockValue,
     Terminal("a formula such as value[k:32] = …", r"value\s*\["),
     field("index", many(_matched("an index such as k:32", rf"([a-z]\w*)\s*:\s*({_NUMBER})",
                                  lambda name, n: (name, parse_number(n))), ",", "]", least=1)),

@@ -11,7 +11,7 @@ from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.limits import RECORD_VALUES
 from morello_layouts.core.recipe import known
 from morello_layouts.errors import ShapeError, UnsupportedError
-from morello_layouts.programs.records.block import Block, Part
+from morello_layouts.programs.records.block import Block, PieceMap
 from morello_layouts.programs.records.formula import computed, read_formula
 
 _CHUNK = 1 << 22  # values that are computed at a time
@@ -22,7 +22,7 @@ SMALL_FLOATS: Final = {
 """The bits of exponent and mantissa of floats with a sign."""
 
 
-def runs(part: Part) -> Iterator[tuple[int, int, Any]]:
+def runs(part: PieceMap) -> Iterator[tuple[int, int, Any]]:
     """Yield (first bit of the element, count, bit of the block) for runs within a byte.
 
     The places are an array over the part's box.
@@ -35,7 +35,7 @@ def runs(part: Part) -> Iterator[tuple[int, int, Any]]:
         yield lo + bit, min(8, width - bit), np.broadcast_to(places, tuple(box))
 
 
-def box_slices(part: Part) -> tuple[slice, ...]:
+def box_slices(part: PieceMap) -> tuple[slice, ...]:
     """Return the elements of the field that a part holds, as an index of arrays."""
     box = part.field.piece_box(part.piece)
     return tuple(slice(*known(ends)) for ends in box)

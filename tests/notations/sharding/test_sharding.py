@@ -7,10 +7,10 @@ from math import prod
 from random import Random
 
 from morello_layouts.core.recipe import known
-from morello_layouts.notations.sharding import Digit, Level, Mesh, Sharding
+from morello_layouts.notations.sharding import Level, Mesh, MeshDigit, Sharding
 
 
-def devices(digit: Digit) -> int:
+def devices(digit: MeshDigit) -> int:
     return known((digit.count,))[0]
 
 
