@@ -27,7 +27,7 @@ _ASCEND: Final = "CANN documentation, Data Layout Formats"
 
 @frozen
 class CommonFormat:
-    """A named format."""
+    """A format that documents know by a name, as a formula of TVM's notation."""
 
     name: str  #: texts may have it in any case, and ``-`` for ``_``.
     #: an index map in TVM's notation. An array may have more dimensions than it has parameters: the

@@ -44,7 +44,7 @@ class SourceCall:
     start: int = 0  #: where it begins in the text.
 
     def get(self, name: str, place: int | None = None, default: Any = None) -> Any:
-        """Return a value by its name, or by its place."""
+        """Return what was given by name, else by place, else the default."""
         at_place = place is not None and place < len(self.values)
         return self.keys.get(name, self.values[place] if at_place else default)  # type: ignore[index]
 

@@ -54,7 +54,7 @@ class Difference(Displayed):
 
 
 def no_advice(_answer: Agreement) -> Iterable[str]:
-    """Return no advice."""
+    """Stand in for the advice of machines, which this room does not see."""
     return ()
 
 

@@ -40,7 +40,7 @@ class OtherLayout:
 
     @property
     def cost(self) -> Waste:
-        """What it costs."""
+        """The bytes that XLA reserves for it, beside those of its data."""
         return self.suggestion.waste
 
     @property

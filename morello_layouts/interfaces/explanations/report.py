@@ -321,7 +321,7 @@ def instruction_in(text: object) -> HloInstruction | None:
 
 
 class OperandFacts(TypedDict):
-    """An operand by name."""
+    """An operand of an instruction; the type is None where the line does not give it."""
 
     name: str
     type: str | None

@@ -13,7 +13,7 @@ from morello_layouts.interfaces.testing.contracts import Contract, read_contract
 
 
 class ContractFile(pytest.File):
-    """A file of contracts."""
+    """``*.layouts.toml`` as pytest sees it; what is wrong in it fails the collection."""
 
     def collect(self) -> Iterator[pytest.Item]:
         """Yield a test for each contract."""

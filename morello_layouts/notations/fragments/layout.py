@@ -149,7 +149,7 @@ class Operand(NamedTuple):
 
 @frozen
 class Instruction:
-    """An instruction."""
+    """A matrix instruction, and which registers hold its operands."""
 
     name: str  #: as its vendor spells it.
     words: str  #: what it is.

@@ -75,7 +75,7 @@ class LoopAxis:
 
 @frozen
 class NamedValue:
-    """A named value."""
+    """A value that a nest computes once, at the loop where it is known, and uses by its name."""
 
     name: str
     form: AffineExpr
@@ -344,5 +344,5 @@ class Language(ABC):
 
 
 def words(text: str) -> frozenset[str]:
-    """Return the words of a text."""
+    """Return the reserved words of a language from a text, separated by spaces."""
     return frozenset(text.split())

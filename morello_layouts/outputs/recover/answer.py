@@ -283,7 +283,7 @@ class Recovered(Displayed):
 
     @property
     def by_notation(self) -> tuple[FittingText, ...]:
-        """The texts with the names of their notations."""
+        """The same for tables: each text beside the name of its notation."""
         return tuple(FittingText(*each) for each in self.texts.items())
 
     @cached_property

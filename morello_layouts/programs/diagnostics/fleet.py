@@ -258,7 +258,7 @@ class _Fleet:
             table.see(own)
 
     def report(self) -> FleetReport:
-        """Return the report."""
+        """Return the tables, the most bytes first."""
         tables = (
             tuple(
                 FleetRow(key, **asdict(each))

@@ -61,7 +61,11 @@ class Compiler:
 
 
 def libtpu_compiler() -> Compiler:
-    """Return the compiler of libtpu."""
+    """Return the command that compiles with libtpu.
+
+    Raises:
+        LayoutError: if JAX or libtpu is not installed.
+    """
     missing = [name for name in ("jax", "jaxlib", "libtpu") if find_spec(name) is None]
     if missing:
         raise LayoutError(

@@ -274,7 +274,7 @@ def trace(function: Callable[..., Any], arguments: Sequence[Any], mesh: Any = No
 
 
 def guarded(trace: Callable[[], Any], name: str) -> Any:
-    """Return what a tracing returns."""
+    """Trace a function; turn what the user's code raises into a LayoutError with its words."""
     try:
         return trace()
     except LayoutError:
