@@ -9,10 +9,10 @@ from morello_layouts.proof.verdict import (
     Proof as Proof,
     SymbolicCounterexample as SymbolicCounterexample,
 )
-from morello_layouts.proof.verify import verify as verify
-from morello_layouts.proof.without_isl import (
+from morello_layouts.proof.verify import (
     are_equivalent as are_equivalent,
     is_bijective as is_bijective,
     is_injective as is_injective,
     is_surjective as is_surjective,
+    verify as verify,
 )

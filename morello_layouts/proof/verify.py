@@ -1,4 +1,7 @@
-"""Decide whether a map's recipe agrees with its formulas and its inverse."""
+"""Decide whether a map's recipe agrees with its formulas and its inverse.
+
+Questions that neither counting nor ISL decides, as where ISL is not installed, get a certificate.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,13 @@ import operator
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial, reduce
+from functools import partial, reduce, wraps
 from itertools import islice, product
 from math import prod
 from typing import Any, Final, TypeAlias
 
 from morello_layouts.core.expr import AffineExpr, Var, canonicalize, variable
+from morello_layouts.core.expr.assumptions import meet_all
 from morello_layouts.core.expr.conversions import size_to_sympy, symbol
 from morello_layouts.core.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.core.expr.substitution import substitute
@@ -36,8 +40,17 @@ from morello_layouts.core.recipe import (
 )
 from morello_layouts.core.recipe.views import with_replicas_as_dims, without_xors
 from morello_layouts.errors import ShapeError, UnsupportedError
-from morello_layouts.proof.ask import ask_isl, names_of, require_few, small_sizes
-from morello_layouts.proof.certificate import certificate_of_map
+from morello_layouts.proof import bijective, equivalent
+from morello_layouts.proof.ask import (
+    AnyMap,
+    Decide,
+    ask_isl,
+    isl_budget,
+    names_of,
+    require_few,
+    small_sizes,
+)
+from morello_layouts.proof.certificate import certificate_of_equality, certificate_of_map
 from morello_layouts.proof.comparison import (
     BITS,
     SIMPLIFIER,
@@ -76,7 +89,70 @@ from morello_layouts.proof.reading import (
 from morello_layouts.proof.relations import RecipeRelation, relations_of
 from morello_layouts.proof.second_opinion import first_disagreement, is_padding, value_of
 from morello_layouts.proof.separable import Separable
-from morello_layouts.proof.verdict import ALL_SIZES, Proof, sizes_text
+from morello_layouts.proof.verdict import ALL_SIZES, Proof, SymbolicCounterexample, sizes_text
+
+DECIDER: Final = "a certificate"
+
+
+def has_isl() -> bool:
+    """Return whether ISL is installed."""
+    with isl_budget() as context:
+        return context is not None
+
+
+def _or_certified(decide: Decide, certified: Decide) -> Decide:
+    @wraps(decide)
+    def ask(*maps: AnyMap, budget: int | None = None, **how: bool) -> Proof:
+        answer = decide(*maps, budget=budget, **how)
+        if answer.holds is None and not has_isl():
+            with suppress(UnsupportedError):  # there is none
+                found = certified(*maps)
+                return replace(found, claim=answer.claim, assumptions=answer.assumptions)
+        return answer
+
+    return ask
+
+
+def _injective(m: AnyMap) -> Proof:
+    certificate_of_map(m, "injective")
+    return Proof("injective", True, "no two coordinates share an offset", DECIDER)
+
+
+def _padded(m: AnyMap) -> Proof:
+    """Return whether a map without collisions reaches all slots: their number tells."""
+    if m.recipe is None:
+        certificate_of_map(m, "bijective")
+        return Proof("bijective", True, "injective, and all slots hold an element", DECIDER)
+    certificate_of_map(m, "padded")
+    found = Proof("bijective", True, "injective, and all slots hold an element", DECIDER)
+    if m.unused == 0:
+        return replace(found, unused=0)
+    if not names_of(m):
+        reason = f"injective, but {m.unused} of {m.recipe.size} slots are padding"
+        return replace(found, holds=False, reason=reason, unused=m.unused)
+    at = next(_sizes_with_padding(m), None)
+    reason = "injective for all sizes, but not without padding"
+    return replace(found, holds=None if at is None else False, reason=reason, counterexample=at)
+
+
+def _sizes_with_padding(m: IndexMap) -> Iterator[SymbolicCounterexample]:
+    names = names_of(m)
+    for sizes in islice(small_sizes(names, meet_all(m.assumptions)), PROOF_SAMPLES):
+        (padding,) = known((m.at(**sizes).unused,))
+        if padding:
+            yield SymbolicCounterexample(sizes, None, f"leaves {padding} slots of padding")
+
+
+def _equivalent(a: AnyMap, b: AnyMap) -> Proof:
+    certificate_of_equality(a, b)
+    return Proof("equivalent", True, "every coordinate has the same offset", DECIDER)
+
+
+is_injective = _or_certified(bijective.is_injective, _injective)
+is_surjective = _or_certified(bijective.is_surjective, _padded)
+is_bijective = _or_certified(bijective.is_bijective, _padded)
+are_equivalent = _or_certified(equivalent.are_equivalent, _equivalent)
+
 
 Readable: TypeAlias = Value | MixedRadix
 
