@@ -218,6 +218,8 @@ ADVICE_CHECK_BYTES: Final = 1 << 30
 
 #: Instructions of an access that are looked at, from the first on: 131,072 lanes.
 ACCESS_INSTRUCTIONS: Final = 4096
+#: Elements of an array whose lanes are looked at: their addresses in bits fit 64 bits.
+ACCESS_ELEMENTS: Final = 2**48
 #: Images of a bit that a search for a swizzle tries: a few milliseconds each hundred.
 SWIZZLE_NODES: Final = 2000
 #: Instructions of an access at which placements are compared; the best ones are tried at all.

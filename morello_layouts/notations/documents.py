@@ -71,8 +71,10 @@ def by_pattern(
 
 def by_formulas(
     formulas: Sequence[Any], at: Mapping[str, int], sizes: Mapping[str, int]
-) -> tuple[int, int]:
+) -> tuple[int, int] | None:
     """Return the row-major place in a box, and the size of the box by TVM's ``map_shape``.
+
+    TVM knows no bounds of an exclusive or: then there is None.
 
     Args:
         formulas: trees of constants, names, floors and remainders: the coordinate in the box.
@@ -85,6 +87,8 @@ def by_formulas(
     (21, 24)
     """
     offset, size = 0, 1
+    if any(map(_has_bits, formulas)):
+        return None
     for formula in formulas:
         extent = _ends(formula, sizes)[1] + 1
         steps = [step for _, step in formula.terms]
@@ -92,6 +96,13 @@ def by_formulas(
             extent += -extent % gcd(*steps)
         offset, size = offset * extent + _value(formula, at), size * extent
     return offset, size
+
+
+def _has_bits(formula: Any) -> bool:
+    return any(
+        hasattr(part, "parts") or (hasattr(part, "operand") and _has_bits(part.operand))
+        for part, _ in formula.terms
+    )
 
 
 def _value(formula: Any, at: Mapping[str, int]) -> int:

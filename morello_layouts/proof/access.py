@@ -117,9 +117,10 @@ class BufferUse:
         """
         slots = np.zeros(end, bool)
         held = with_replicas_as_dims(self.map.recipe)
-        indices = np.indices(known(held.shape), sparse=True)
-        offsets = np.asarray(offset_of(held, indices, 0))
-        slots[offsets[(offsets >= 0) & (offsets < end)]] = True
+        shape = known(held.shape)
+        if 0 not in shape:
+            offsets = np.asarray(offset_of(held, np.indices(shape, sparse=True), 0))
+            slots[offsets[(offsets >= 0) & (offsets < end)]] = True
         slots[: known((self.map.recipe.size,))[0] if self.whole else 0] = True
         return slots
 

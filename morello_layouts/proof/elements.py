@@ -9,6 +9,7 @@ from itertools import islice
 from math import prod
 from typing import Any, Final, TypeAlias
 
+from morello_layouts.core.checks import as_integers
 from morello_layouts.core.expr import AffineExpr, canonicalize
 from morello_layouts.core.expr.sizes import Int, absolute, is_nonnegative, magnitude
 from morello_layouts.core.lazy import numpy as np
@@ -272,7 +273,7 @@ def first_padding(recipe: Recipe) -> int | None:
     if is_simple:
         return min(found, default=None)
     for slots in first_positions(size):
-        _, there = elements_at(recipe, slots)
+        _, there = elements_at(recipe, as_integers(slots, "slots", size))
         if not there.all():
             return int(slots[there.argmin()])
     return None

@@ -315,6 +315,7 @@ def test_a_formula_for_registers_counts_all_their_instructions() -> None:
         (("f32[8,N]{0,1}", "row.b128"), {}, "are not one vector"),
         (("f32[]", "row"), {}, "expected one dimension or more"),
         (("f32[]", lambda _: ()), {}, "expected one dimension or more"),
+        (("f32[0,N]{0,1}", "row"), {}, "has no elements, whatever N is"),
         (("f32[8,8]", lambda _: None), {"vector": 0}, "expected an integer from 1 to 128"),
     ],
 )
@@ -325,3 +326,15 @@ def test_wrong_questions_are_refused(
         ml.bank_conflicts(*arguments, **more)
     assert words in str(error.value), error.value
     assert len(str(error.value).splitlines()) >= 2, error.value
+
+
+@each_row("ask", [ml.bank_conflicts, ml.coalescing, ml.cache_lines])
+def test_addresses_past_64_bits_are_refused(ask: Any) -> None:
+    """Lanes 2^64 bytes apart were taken for one word, and for one line."""
+    for pitch in ("4611686018427387904, 1", "LD, 4611686018427387904"):
+        with pytest.raises(ml.UnsupportedError, match="64 bits"):
+            ask(f"strided<[{pitch}]>", "column", (32, 2), bits=32)
+    far = 2**48 // 32
+    assert (
+        "conflict" in ml.bank_conflicts(f"strided<[{far}, 1]>", "column", (32, 1), bits=32).verdict
+    )

@@ -373,6 +373,16 @@ def test_a_name_that_no_size_has_leaves_a_formula_undecided() -> None:
     assert ml.agree(one, other, assuming="M == 3").holds is not True
 
 
+def test_a_pitch_that_one_row_or_column_does_not_need_has_no_copy() -> None:
+    answer = str(ml.agree("strided<[2, LD]>", "{1,0:T(7)}", (2, 1)))
+    assert answer.startswith("do not agree: element (1, 0)")
+    assert "copy" not in answer
+
+
+def test_slots_of_no_elements_of_any_size_are_not_touched() -> None:
+    assert ml.agree("{1,0}", "{0,1}", (2**63, 0)).holds
+
+
 def test_a_scalar_is_written_and_read() -> None:
     assert ml.agree("f32[]", "f32[]").holds
 

@@ -55,6 +55,11 @@ def test_several_coordinates_are_compared_together(formulas: Any, holds: bool) -
         assert one < other
 
 
+def test_the_first_empty_slot_of_a_buffer_past_64_bits() -> None:
+    found = ml.is_surjective("strided<[4, 2]>", (2**64, 1))
+    assert (found.counterexample, found.padding) == (1, 3 * (2**64 - 1))
+
+
 def test_slots_of_no_elements_are_padding() -> None:
     onto = ml.is_surjective(IndexMap.of(Recipe((0,), (Pad((8,)),)), lambda c, _: c[0]))
     assert (onto.holds, onto.counterexample, onto.padding) == (False, 0, 8)

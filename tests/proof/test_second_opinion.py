@@ -32,6 +32,12 @@ def test_arrays_of_one_element_and_copies(layout: str, shape: tuple[int], replic
     assert (m.recipe.replicas, first_disagreement(m)) == (replicas, None)
 
 
+@each_row("text", ["lambda i: (i ^ 4)", "lambda i: ((i ^ 3)//2, i%2)"])
+def test_a_box_of_bits_has_no_document(text: str) -> None:
+    assert ml.parse(text).by_document((1,), (8,)) is None
+    assert ml.verify(text, (8,)).holds
+
+
 def test_a_large_array_is_asked_between_its_corners() -> None:
     m = ml.index_map("f32[300,300]{1,0:T(8,128)}")
     inside = sympy.floor((d0 + 298) / 299) - sympy.floor(d0 / 299)  # 1 in rows 1 to 298

@@ -10,7 +10,9 @@ from typing import Any, Final, TypeAlias
 
 from morello_layouts import notations
 from morello_layouts.core.checks import as_int, as_tuple, checked_coordinate, shown
+from morello_layouts.core.description import amount
 from morello_layouts.core.layout import Layout
+from morello_layouts.core.limits import ACCESS_ELEMENTS
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.maps.modes import require_dim
 from morello_layouts.core.recipe import known
@@ -106,7 +108,7 @@ at (0, 0)
     >>> print(banks("f32[32,LD]", "column").verdict)
     gcd(LD, 32)-way conflict
     """
-    m = _with_dims(index_map(shared, shape, assuming=assuming, notation=notation))
+    m = _addressed(index_map(shared, shape, assuming=assuming, notation=notation))
     width = _bits(m, bits)
     memory = _memory(gpu)
     asked = _on(memory, _fitted(_access(access, vector), m))
@@ -116,6 +118,12 @@ at (0, 0)
                 f"at={tuple(at)} in an array of symbolic sizes",
                 "a formula of the pitch is for the access at the origin",
                 "leave out the argument at, or give the sizes numbers: .at(…)",
+            )
+        if 0 in m.recipe.shape:
+            raise UnsupportedError(
+                f"{m.source or m.shape} has no elements, whatever {', '.join(m.recipe.names)} is",
+                "a formula of the pitch is for an access at the origin",
+                "give sizes of 1 and more",
             )
         return formula_of(m, asked, width, memory)
     return conflicts_of(m, asked, width, _place(m, at), memory)
@@ -183,7 +191,7 @@ def coalescing(
     >>> coalescing("f32[64,64]", "row").sectors.worst
     4
     """
-    m = _with_dims(index_map(layout, shape, notation=notation))
+    m = _addressed(index_map(layout, shape, notation=notation))
     width = _bits(m, bits)
     return coalescing_of(m, _fitted(_access(access, vector), m), width, _place(m, at))
 
@@ -225,7 +233,7 @@ def cache_lines(
     >>> cache_lines("f32[64,64]{1,0:T(4,4)}", "column").lines.worst    # tiles of 64 bytes
     16
     """
-    m = _with_dims(index_map(layout, shape, notation=notation))
+    m = _addressed(index_map(layout, shape, notation=notation))
     asked = with_lanes(_access(access, vector), lanes, known(m.recipe.shape))
     return lines_of(m, asked, _bits(m, bits), _place(m, at), as_int(line, "line", 1, 1 << 20))
 
@@ -431,13 +439,23 @@ def _fitted(access: Access, m: IndexMap) -> Access:
     return replace(access, memory=m) if isinstance(access, Fragment) else access
 
 
-def _with_dims(m: IndexMap) -> IndexMap:
-    """Return an array that has rows: not a single number."""
+def _addressed(m: IndexMap) -> IndexMap:
+    """Return an array that has rows, and whose addresses fit 64 bits."""
     if not m.recipe.shape:
         raise ShapeError(
             f"{m.source or m.shape}: expected one dimension or more, got none",
             "an access goes along the dimensions of an array",
             "give a shape such as (64, 64)",
+        )
+    sizes = (*m.recipe.shape, m.recipe.size)
+    numbers = [
+        abs(c) for n in sizes for c in ([n] if isinstance(n, int) else [c for _, c in n.terms])
+    ]
+    if max(numbers, default=0) > ACCESS_ELEMENTS:
+        raise UnsupportedError(
+            f"{m.source or m.shape}: expected up to {amount(ACCESS_ELEMENTS)} elements, got more",
+            "an address of a lane is a number of 64 bits",
+            "ask about a tile of the array",
         )
     return m
 

@@ -586,6 +586,8 @@ def _relayout(sides: tuple[BufferUse, BufferUse], found: Any) -> AffineExpr:
         from morello_layouts.proof.agreement import common_maps
 
     move = Relayout(*common_maps(*sides))
+    if not move.form.sizes() <= {*found.sizes}:
+        raise LayoutError("the first difference has no value of a pitch")
     if move.form.evaluate({"p": found.read, **found.sizes}) != found.written:
         raise LayoutError("the relayout is wrong at the first difference")
     return move.form
