@@ -343,8 +343,8 @@ REGISTER_BITS: Final = {
     name: bits
     for bits, names in {
         1: "b1 u1",
-        4: "s4 u4 e2m1 iu4",
-        8: "s8 u8 e4m3 e5m2 e3m2 e2m3 i8 iu8 fp8 bf8 b8 hf8",
+        4: "s4 u4 e2m1 iu4 b4",
+        8: "s8 u8 e4m3 e5m2 e3m2 e2m3 i8 iu8 fp8 bf8 b8 hf8 ue8m0",
         16: "f16 bf16 b16 s16",
         32: "f32 tf32 s32 i32 xf32 b32",
         64: "f64",

@@ -361,7 +361,7 @@ NOTATIONS: Final = (
         "fragment",
         "an operand of a matrix instruction",
         re.compile(
-            r"\s*(SM\d+(_|::)|(wgmma|mma|ldmatrix|stmatrix|movmatrix|tcgen05)\s*(\.|\s\w|\Z)|"
+            r"\s*((cute::)?SM\d+(_|::)|(wgmma|mma|ldmatrix|stmatrix|movmatrix|tcgen05)\s*(\.|\s\w|\Z)|"
             r"(gfx\w+\s+)?v_\w|t(dp|mm)\w|[^a-z\s][^a-z]*\bover\b)",
             re.IGNORECASE,
         ),

@@ -78,6 +78,65 @@ def tensor_memory(lanes: int, bits: int, repeats: int, thread: int, i: int) -> P
     return thread // 4 + 8 * (half % 2), half // 2 * 4 * words + thread % 4 * words + word
 
 
+def umma_accumulator(m: int, n: int, pair: bool, place: int, column: int) -> Pair | tuple[()]:
+    """D of ``tcgen05.mma``: rows are data paths; 64 rows fill half of each 32, or both halves."""
+    sm, path = divmod(place, 128)
+    if m == 64:
+        return () if path % 32 >= 16 else (path // 32 * 16 + path % 16, column)
+    if pair and m == 128:
+        return sm * 64 + path % 64, path // 64 * (n // 2) + column
+    return sm * 128 + path, column
+
+
+def umma_a(sizes: tuple[int, int, int], pair: bool, place: int, part: int) -> Pair | tuple[()]:
+    """A of ``tcgen05.mma`` in tensor memory; 64 rows of one SM of two lie there twice."""
+    m, columns, per = sizes
+    paths, column = divmod(place, columns)
+    if pair and m == 128:
+        row: int | None = paths // 128 * 64 + paths % 64
+    else:
+        row, _ = umma_accumulator(m, 1, pair, paths, 0) or (None, 0)
+    return () if row is None else (row, column * per + part)
+
+
+def umma_metadata(is_wide: bool, columns: int, place: int, part: int) -> Pair:
+    """Metadata of ``tcgen05.mma.sp``; of 16 and 32 bits, eight rows share a column with eight."""
+    if is_wide:
+        return place // 16 * 16 + part // 4 * 8 + place % 8, place % 16 // 8 * 4 + part % 4
+    return place // columns, place % columns * 8 + part
+
+
+def umma_scale(
+    sizes: tuple[int, int, int], shared: bool, halves: bool, place: int, part: int
+) -> Pair | tuple[()]:
+    """A scale factor: a byte of a column of 32 rows, in each quarter of the data paths."""
+    rows, own, count = sizes
+    paths, column = divmod(place, own // 32)
+    sm, path = divmod(paths, 128)
+    first = (0 if shared else sm * own) + (path // 64 * (rows // 2) if halves else 0)
+    return (first + column * 32 + path % 32, part) if part < count else ()
+
+
+def warp_metadata(lane: int, i: int) -> Pair:
+    """Metadata of SM120's sparse instructions: four lanes hold two rows, eight apart."""
+    return lane // 4 + lane % 2 * 8, lane % 4 // 2 * 8 + i
+
+
+def wgmma_metadata(is_narrow: bool, thread: int, i: int) -> Pair:
+    """Metadata of a sparse wgmma; of 16 and 32 bits a lane has two rows, and a pair the same."""
+    warp, lane = divmod(thread, 32)
+    if is_narrow:
+        row, k = warp_metadata(lane, i)
+    else:
+        row, k = lane // 4 + i // 4 * 8, lane % 2 * 4 + i % 4
+    return warp * 16 + row, k
+
+
+def warp_scale(apart: int, lane: int, i: int) -> Pair:
+    """Scale factors of SM120: a lane of four has those of a row; of A, of two rows."""
+    return lane // 4 + lane % 2 * apart, i
+
+
 def row_major(columns: int, thread: int, i: int) -> Pair:  # noqa: ARG001
     """Every thread sees all elements, row by row."""
     return divmod(i, columns)

@@ -11,7 +11,7 @@ from itertools import product
 from typing import Final
 
 from morello_layouts.core.layout import REGISTER_BITS as BITS
-from morello_layouts.notations.fragments import document
+from morello_layouts.notations.fragments import document, templates
 from morello_layouts.notations.fragments.layout import (
     Document,
     Instruction,
@@ -23,7 +23,6 @@ from morello_layouts.notations.fragments.layout import (
     mfma_input,
     mfma_output,
     per_word,
-    ptx_matrix,
     shuffled,
     tensor_memory,
     tile,
@@ -37,6 +36,7 @@ from morello_layouts.notations.fragments.layout import (
     wmma12_input,
     wmma12_output,
 )
+from morello_layouts.notations.fragments.templates import NOT_ZERO, SHARED, key, matrix
 
 _SMALL: Final = ((32, 2), (16, 4), (4, 16), (32, 1), (16, 1))
 _LARGE: Final = ((32, 1), (16, 1))
@@ -137,14 +137,7 @@ _VOLTA: Final = (
     "the eight threads are lanes 0 to 3 and 16 to 19, a quad pair; the three other quad pairs, "
     "4 lanes on, hold operands of their own"
 )
-_SHARED: Final = "shared memory: give its layout, for example Sw<3,4,3> o smem_ptr[16b](unset) o …"
-
-
-def _matrix(dims: str, shape: tuple[int, int], type_: str, per: int, warps: int = 1) -> Operand:
-    """An operand in NVIDIA's tiles of 8 rows, with ``per`` elements in a word."""
-    axes = ptx_matrix(*shape, per, warps)
-    formula = partial(document.ptx_matrix, shape[0] // warps, per)
-    return Operand((dims[0], dims[1]), shape, type_, axes, formula)
+_SELECTED: Final = "registers of lanes that the sparsity selector names, as PTX's figures show"
 
 
 # ---- NVIDIA: matrix instructions of a warp
@@ -169,12 +162,22 @@ _MMA: Final[Sequence[tuple[str, int, str, Sequence[str]]]] = (
     ("89", 16, "32", _FP8),
     ("", 16, "16", _FP8),
     ("90", 16, "4 8 16", ["f64 f64 f64 f64", "c64 c64 c64 c64"]),
-    ("120", 16, "64", ["f32 e2m1 e2m1 f32"]),
+    ("", 16, "64", ["f32 e2m1 e2m1 f32"]),
 )
 """Generation, rows of A, sizes of k, and types of D, A, B and C; B has 8 columns.
 
 CuTe has no names for those without a generation, nor for all mixtures of types.
 """
+
+_SPARSE: Final[Sequence[tuple[str, Sequence[str]]]] = (
+    ("16 32", ["f16 f16 f16 f16", "f32 f16 f16 f32", "f32 bf16 bf16 f32"]),
+    ("8 16", ["f32 tf32 tf32 f32"]),
+    ("32 64", [f"s32 {a} {b} s32" for a, b in product(("s8", "u8"), repeat=2)]),
+    ("64 128", [f"s32 {a} {b} s32" for a, b in product(("s4", "u4"), repeat=2)]),
+    ("64", _FP8),
+    ("128", ["f32 e2m1 e2m1 f32"]),
+)
+"""Sizes of k and types of sparse instructions of a warp, which PTX alone names."""
 
 _NARROW: Final = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
 
@@ -183,11 +186,16 @@ def _mma(m: int, k: int, types: str, container: int = 0) -> dict[str, Operand]:
     """A, B, C and D of an instruction of a warp since Turing; B as n by k."""
     d, a, b, c = types.split()
     return {
-        "A": _matrix("mk", (m, k), a, per_word(a, container)),
-        "B": _matrix("nk", (8, k), b, per_word(b, container)),
-        "C": _matrix("mn", (m, 8), c, 2),
-        "D": _matrix("mn", (m, 8), d, 2),
+        "A": matrix("mk", (m, k), a, per_word(a, container)),
+        "B": matrix("nk", (8, k), b, per_word(b, container)),
+        "C": matrix("mn", (m, 8), c, 2),
+        "D": matrix("mn", (m, 8), d, 2),
     }
+
+
+def _sparse(half: Mapping[str, Operand], full: Mapping[str, Operand]) -> dict[str, Operand]:
+    """The operands of an instruction of which half of A's elements are not there."""
+    return {**full, "A": half["A"]}
 
 
 def _volta(majors: str, d: str, c: str) -> dict[str, Operand]:
@@ -225,6 +233,18 @@ def _dot(k: int) -> dict[str, Operand]:
     return found | {"C": one, "D": one}
 
 
+def _fma(m: int, n: int) -> dict[str, Operand]:
+    """A, B and C of one thread's multiply and add of two numbers at once."""
+    one, two = lanes([], []), lanes([], [(0, 1, 2)])
+    column, row = document.volta_column, document.volta_row
+    result = (two, column) if m == 2 else (lanes([], [(1, 1, 2)]), row)
+    return {
+        "A": Operand(("m", "k"), (m, 1), "f32", two if m == 2 else one, column),
+        "B": Operand(("n", "k"), (n, 1), "f32", two if n == 2 else one, column),
+        **dict.fromkeys("CD", Operand(("m", "n"), (m, n), "f32", *result)),
+    }
+
+
 def _by_k(operands: Callable[[], dict[str, Operand]]) -> dict[str, Operand]:
     """The operands with B as k by n, as PTX has it."""
     found = operands()
@@ -234,16 +254,16 @@ def _by_k(operands: Callable[[], dict[str, Operand]]) -> dict[str, Operand]:
 def _warp_instructions() -> Iterator[Instruction]:
     for k in (4, 2):
         yield Instruction(f"SM61_DP{k}A", "dot product of one thread", partial(_dot, k))
+    for m, n in ((2, 1), (1, 2)):
+        name = f"SM100_{m}x{n}x1_F32F32F32F32"
+        yield Instruction(name, "multiply and add of one thread", partial(_fma, m, n))
     ptx = set[str]()
     for generation, m, sizes, combinations in _MMA:
         for k, types in product(map(int, sizes.split()), combinations):
             operands = partial(_mma, m, k, types)
             d, a, b, c = types.split()
             joined = types.replace(" ", "").upper()
-            if a == "e2m1":
-                name = f"SM{generation}_{m}x8x{k}_TN_VS"
-            else:
-                name = f"SM{generation}_{m}x8x{k}_{joined}_TN"
+            name = f"SM{generation}_{m}x8x{k}_{joined}_TN"
             if generation and d == c:
                 yield Instruction(name, "matrix instruction of a warp", operands)
             written = ".".join((d, a, b, c)).replace("u1", "b1")
@@ -251,10 +271,15 @@ def _warp_instructions() -> Iterator[Instruction]:
             if "c64" not in types and name not in ptx:
                 ptx.add(name)
                 yield Instruction(name, "matrix instruction of a warp", partial(_by_k, operands))
+    for sizes, combinations in _SPARSE:
+        for k, types in product(map(int, sizes.split()), combinations):
+            name = f"m16n8k{k}.row.col.{'.'.join(types.split())}"
+            operands = partial(_by_k, partial(_sparse, _mma(16, k // 2, types), _mma(16, k, types)))
+            for word in ("sp", "sp::ordered_metadata"):
+                full, absent = f"mma.{word}.sync.aligned.{name}", {"E": _SELECTED}
+                yield Instruction(full, "sparse matrix instruction of a warp", operands,
+                                  elsewhere=absent, remark=NOT_ZERO)  # fmt: skip
     yield from _volta_instructions()
-    for name in ("SM120_16x8x32_TN", "SM120_16x8x32_TN_VS"):
-        operands = partial(_mma, 16, 32, "f32 e4m3 e4m3 f32")
-        yield Instruction(name, "matrix instruction of a warp", operands)
     for d, a, b in product(("f32", "f16"), _NARROW, _NARROW):
         name = f"mma.sync.aligned.m16n8k32.row.col.{d}.{a}.{b}.{d}"
         if name not in ptx:
@@ -293,32 +318,53 @@ _WGMMA: Final[Sequence[tuple[int, Sequence[str]]]] = (
 def _wgmma(n: int, k: int, types: str) -> dict[str, Operand]:
     """A in registers, and the accumulator, of four warps of 16 rows each."""
     d, a, _ = types.split()
-    accumulator = _matrix("mn", (64, n), d, 2, 4)
-    return {"A": _matrix("mk", (64, k), a, per_word(a), 4), "C": accumulator, "D": accumulator}
+    accumulator = matrix("mn", (64, n), d, 2, 4)
+    return {"A": matrix("mk", (64, k), a, per_word(a), 4), "C": accumulator, "D": accumulator}
 
 
-def _accumulators(n: int, k: int, types: str) -> dict[str, Operand]:
-    found = _wgmma(n, k, types)
-    return {name: found[name] for name in "CD"}
+def _of_warpgroup(n: int, k: int, types: str, sparse: bool, a_too: bool) -> dict[str, Operand]:
+    """The operands in registers; of a sparse instruction ``k`` counts what A has not as well."""
+    found = _wgmma(n, k // (1 + sparse), types)
+    if not a_too:
+        del found["A"]
+    if sparse:
+        found["E"] = _metadata(BITS[types.split()[1]])
+    return found
+
+
+def _metadata(bits: int) -> Operand:
+    """Metadata of a sparse wgmma: 4 bits for each group of A; of 16 and 32 bits, two lanes copy."""
+    k = 16 if bits == 8 else 8
+    axes = (
+        lanes([(0, 1, 8), (1, 8, 2), (0, 8, 2)], [(1, 1, 8)], [(0, 16, 4)])
+        if bits == 8
+        else lanes([(0, 1, 8), (None, 1, 2), (1, 4, 2)], [(0, 8, 2), (1, 1, 4)], [(0, 16, 4)])
+    )
+    formula = partial(document.wgmma_metadata, bits == 8)
+    return Operand(("m", "k"), (64, k), "u4", axes, formula)
 
 
 def _warpgroup_instructions() -> Iterator[Instruction]:
-    words = "matrix instruction of a warpgroup"
-    for k, combinations in _WGMMA:
-        for types, n in product(combinations, range(8, 257, 8)):
+    sizes = product(_WGMMA, (False, True), range(8, 257, 8))
+    for (k, combinations), sparse, n in sizes:
+        for types in combinations:
             d, a, b = types.split()
-            if d == "s32" and n > 24 and n % 16:
+            if (d == "s32" and n > 24 and n % 16) or (sparse and a == "b1"):
                 continue
-            name = f"wgmma.mma_async.sync.aligned.m64n{n}k{k}.{d}.{a}.{b}"
-            in_memory = {"B": _SHARED}
-            yield Instruction(name, words, partial(_wgmma, n, k, types), elsewhere=in_memory)
+            depth, words = k * (1 + sparse), "matrix instruction of a warpgroup"
+            remark, words = (NOT_ZERO, f"sparse {words}") if sparse else ("", words)
+            sp = ".sp" * sparse
+            name = f"wgmma.mma_async{sp}.sync.aligned.m64n{n}k{depth}.{d}.{a}.{b}"
+            operands = partial(_of_warpgroup, n, depth, types, sparse)
+            shared = {"B": SHARED}
+            yield Instruction(name, words, partial(operands, True), elsewhere=shared, remark=remark)
             end = "" if a in ("f16", "bf16") else "_TN"
-            joined = (d + a + b).upper()
+            first = "SM90::GMMA::SPARSE::GMMA" if sparse else "SM90"
             for source in ("SS", "RS") if a != "b1" else ():
-                name = f"SM90_64x{n}x{k}_{joined}_{source}{end}"
-                operands = _wgmma if source == "RS" else _accumulators
-                absent = {"B": _SHARED} | ({"A": _SHARED} if source == "SS" else {})
-                yield Instruction(name, words, partial(operands, n, k, types), elsewhere=absent)
+                name = f"{first}_64x{n}x{depth}_{(d + a + b).upper()}_{source}{end}"
+                absent = shared | ({"A": SHARED} if source == "SS" else {})
+                own = partial(operands, source == "RS")
+                yield Instruction(name, words, own, elsewhere=absent, remark=remark)
 
 
 # ---- NVIDIA: copies between registers and shared or tensor memory
@@ -351,7 +397,7 @@ def _matrices(
         formula: Document = partial(document.transposed_matrices, BITS[type_])
         registers = Operand(("row", "column"), (rows, columns), type_, axes, formula)
     else:
-        registers = _matrix("rc", (rows, columns), type_, per_word(type_))
+        registers = matrix("rc", (rows, columns), type_, per_word(type_))
         registers = registers._replace(dims=("row", "column"))
     return _copy(rows, columns, type_, registers, memory=memory, is_load=is_load)
 
@@ -478,14 +524,14 @@ def _amx_instructions() -> Iterator[Instruction]:
 @cache
 def instructions() -> Mapping[str, Instruction]:
     """Return all instructions by the keys of their names."""
-    families = (nvidia_instructions(), amd_instructions(), _amx_instructions())
+    families = (
+        nvidia_instructions(),
+        templates.examples(),
+        amd_instructions(),
+        _amx_instructions(),
+    )
     found: dict[str, Instruction] = {}
     for family in families:
         for each in family:
             found.setdefault(key(each.name), each)
     return found
-
-
-def key(name: str) -> str:
-    """Return a name without case and underscores, which vendors set differently."""
-    return name.replace("_", "").lower()

@@ -73,7 +73,7 @@ class FragmentLayout(Layout):
 
     def recipe(self, shape: Sequence[Int], /) -> Recipe:
         self._require(shape)
-        axes = [[digit for digit in axis.digits if digit.radix != 1] for axis in self.axes]
+        axes = [[digit for digit in axis.digits if digit.places != 1] for axis in self.axes]
         cut = {digit.dim for digits in axes for digit in digits}
         axes[-1] += [DimDigit(dim, 1, 1) for dim in range(len(self.shape)) if dim not in cut]
         return recipe_of_axes(self.shape, axes, tuple(axis.name for axis in self.axes))

@@ -28,6 +28,7 @@ from morello_layouts.notations.cute.layout import CuteLayout
 from morello_layouts.notations.cute.text import parse_plain
 from morello_layouts.notations.fragments.instructions import instructions
 from morello_layouts.notations.fragments.layout import Axis, FragmentLayout, Instruction
+from morello_layouts.notations.fragments.templates import templated
 from morello_layouts.notations.grammar import integer
 
 _FORM: Final = (
@@ -39,7 +40,7 @@ _EXAMPLE: Final = (
 )
 # Parts of names that change the arithmetic, and not the fragments.
 _IGNORED: Final = re.compile(
-    r"_(?:SATURATE|ANDPOPC|XORPOPC)\b|_|<[^<>]*>|::(?:GMMA|BLOCKSCALED)::(?:(?:MMA|SM\d+)(?=_))?"
+    r"_(?:SATURATE|ANDPOPC|XORPOPC)\b|_|<[^<>]*>|::(?:GMMA|BLOCKSCALED)::(?!SPARSE)(?:(?:MMA|SM\d+)(?=_))?"
     r"|\.(?:satfinite|block_scale|kind::\w+|scale_vec::\w+|(?:and|xor)\.popc|ue8m0|ue4m3)\b"
     r"|\.(?:shared(?:::cta)?|pack::16b|unpack::16b)\b|(?<=gfx1[12])\w\w\b|\bgfx9\w+\s+",
     re.IGNORECASE,
@@ -61,6 +62,14 @@ def parse_fragment(text: str) -> FragmentLayout:
         raise ParseError(what, _FORM, _EXAMPLE, text=text, position=MAP_TEXT, reached=0)
     if over := _OVER.match(text):
         return _over_shape(text, over)
+    try:
+        own = templated(text)
+    except LayoutError as error:
+        start = len(text) - len(text.lstrip())
+        raise ParseError(error.what, error.why, error.fix, text=text, position=start) from None
+    if own:
+        rest = text[own[1] :]
+        return _layout(own[0], rest.strip(), text, len(text) - len(rest.lstrip()))
     ignored = {i for found in _IGNORED.finditer(text) for i in range(*found.span())}
     at = [i for i in range(len(text)) if i not in ignored]
     squeezed = "".join(text[i] for i in at)
@@ -304,6 +313,10 @@ def _headline(layout: FragmentLayout) -> str:
     size = " by ".join(map(str, layout.shape))
     if layout.type is None:
         return f"{layout.words}: {size}"
+    names = [axis.name for axis in layout.axes]
+    if "path" in names:
+        columns = next((axis.size for axis in layout.axes if axis.name == "column"), 1)
+        return f"{layout.words}: {size} of {layout.type}, in {count(columns, 'column')} of 32 bits"
     bits, per = layout.type.bits, layout.axes[-1].size
     what = f"{layout.words}: {size} of {layout.type}, {per} in each {layout.axes[-2].name}"
     if bits >= _REGISTER:
