@@ -107,3 +107,43 @@ def test_the_rule_that_merges_phases_is_named_where_it_decides() -> None:
     plain = ml.bank_conflicts("f16[64,64]", "row.b128")
     assert plain.unmerged == 0
     assert "merge" not in str(plain)
+
+
+@each_row("gpu, kind, width, banks, phases", RULES)
+def test_the_best_swizzle_has_the_ways_of_counting(
+    gpu: str, kind: str, width: int, banks: int, phases: list[list[int]]
+) -> None:
+    shape, bits = (64, 64), 16 if width > 32 else 32
+    access = f"{kind}column.b{width}"
+    best = ml.best_swizzle(shape, bits, access, gpu=gpu)
+    assert f" on {gpu}" in str(best)
+    m, vector = ml.index_map(best.layout, shape), width // bits
+    places = [(i, j) for j in range(0, 64, vector) for i in range(64)]
+    most = 0
+    for k, phase in product(range(0, len(places), 64), phases):
+        words: dict[int, set[int]] = {}
+        for lane in phase:
+            first = m(*places[k + lane]) * bits // 32
+            for word in range(first, first + width // 32):
+                words.setdefault(word % banks, set()).add(word)
+        most = max(most, *map(len, words.values()))
+    assert best.ways == (most,)
+    assert best.is_best
+    assert most <= best.plain_ways[0]
+
+
+def test_banks_of_other_numbers_together() -> None:
+    """Loads of 16 bytes have 64 banks on gfx950, stores 32."""
+    best = ml.best_swizzle((64, 64), 16, ["store row.b128", "column.b128"], gpu="gfx950")
+    assert (best.ways, best.plain_ways) == ((1, 1), (1, 8))
+
+
+@pytest.mark.parametrize("order", ["row", "column"])
+def test_amd_moves_whole_lines(order: str) -> None:
+    found = ml.coalescing("f32[64,96]", order, gpu="gfx942")
+    places = np.arange(64 * 96).reshape(64, 96)
+    along = (places if order == "row" else places.T).reshape(-1, 64)
+    lines = [len({*(each // 32).tolist()}) for each in along]
+    assert (found.sectors.total, found.sectors.unit) == (sum(lines), 128)
+    assert found.efficiency == along.size * 4 / (sum(lines) * 128)
+    assert "sector" not in str(found)

@@ -163,19 +163,22 @@ def coalescing(
     bits: int | None = None,
     vector: int = 1,
     at: Sequence[int] | None = None,
+    gpu: str = "nvidia",
     notation: str | None = None,
 ) -> Coalescing:
     """Return the sectors and lines of global memory that an access of a warp touches.
 
-    A GPU moves sectors of 32 bytes, and its caches have lines of four sectors.
+    NVIDIA's GPUs move sectors of 32 bytes, and their caches have lines of four sectors. AMD's move
+    lines of 128 bytes.
 
     Args:
         layout: the layout in global memory; its buffer begins at a multiple of 128 bytes.
-        access: what the 32 lanes read or write, as for :func:`banks`.
+        access: what the lanes read or write, as for :func:`banks`.
         shape: the sizes, for a layout that carries none.
         bits: bits of an element; by default those of the layout's element type.
         vector: elements of a lane, for a function.
         at: the coordinate at which the access begins, as for :func:`banks`.
+        gpu: the GPU, as for :func:`banks`.
         notation: the notation of a text, as for ``parse``.
 
     Raises:
@@ -190,10 +193,14 @@ def coalescing(
       131,072 bytes moved for 16,384 wanted by 128 instructions: 12%
     >>> coalescing("f32[64,64]", "row").sectors.worst
     4
+    >>> coalescing("f32[64,64]", "column", gpu="gfx942").efficiency
+    0.03125
     """
     m = _addressed(index_map(layout, shape, notation=notation))
     width = _bits(m, bits)
-    return coalescing_of(m, _fitted(_access(access, vector), m), width, _place(m, at))
+    memory = _memory(gpu)
+    asked = _on(memory, _fitted(_access(access, vector), m))
+    return coalescing_of(m, asked, width, _place(m, at), memory.sector)
 
 
 def cache_lines(
@@ -277,7 +284,7 @@ def vector_width(
 
 
 def best_swizzle(
-    shape: Shape, bits: int, accesses: AccessLike | Sequence[AccessLike]
+    shape: Shape, bits: int, accesses: AccessLike | Sequence[AccessLike], *, gpu: str = "nvidia"
 ) -> BestSwizzle:
     """Return the swizzle, or padding, of a tile in shared memory with the fewest bank conflicts.
 
@@ -289,6 +296,7 @@ def best_swizzle(
         bits: bits of an element.
         accesses: what warps read and write, each as for :func:`banks`; one with a name at
             every place of the tile.
+        gpu: the GPU, as for :func:`banks`.
 
     Raises:
         LayoutError: if there is no access, or a size is not a positive number.
@@ -307,6 +315,8 @@ def best_swizzle(
     'no conflicts'
     >>> best_swizzle((10, 48), 32, ["row", "column"]).cuda
     'row * 48 + (column ^ ((row >> 1) & 7))'
+    >>> best_swizzle((64, 64), 16, "column.b128", gpu="gfx942").cuda
+    '(row * 64 + column) ^ ((row & 7) << 3)'
     """
     sizes = tuple(
         as_int(n, f"size {k} of the shape", 1)
@@ -314,14 +324,15 @@ def best_swizzle(
     )
     is_one = isinstance(accesses, str | Access | Layout) or callable(accesses)
     several = (accesses,) if is_one else as_tuple(accesses, "accesses", 'give ["row", "column"]')
-    given = tuple(_access(each) for each in several)
+    memory = _memory(gpu)
+    given = tuple(_on(memory, _access(each)) for each in several)
     if not given or not sizes:
         raise LayoutError(
             f"best_swizzle of {shown(tuple(shape))} for {shown(accesses)}: nothing to place",
             "a swizzle is best for accesses of a tile",
             'give for example (64, 64), 16, ["row.b128", "ldmatrix"]',
         )
-    return best_swizzle_of(sizes, _whole_bytes(bits), given, _written)
+    return best_swizzle_of(sizes, _whole_bytes(bits), given, _written, memory)
 
 
 def _written(layout: Layout, to: To) -> str | None:

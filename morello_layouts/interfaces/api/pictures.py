@@ -116,9 +116,9 @@ def draw(
 def _operands(layout: LayoutLike) -> list[IndexMap]:
     """Return the operands of a matrix instruction named without one, each layout once."""
     with importing:
-        from morello_layouts.notations.fragments.instructions import instructions, key
+        from morello_layouts.notations.fragments.text import instruction_of
 
-    found = instructions().get(key(layout.strip())) if isinstance(layout, str) else None
+    found = instruction_of(layout) if isinstance(layout, str) else None
     if found is None or found.default is not None:
         return []
     maps = [index_map(f"{found.name} {operand}") for operand in found.operands()]

@@ -102,13 +102,14 @@ class Coalescing(CacheLines):
     )
     instruction: ClassVar = "instruction"
 
-    #: the 32-byte sectors that it touches; the other attributes are as in CacheLines.
+    #: the sectors that it touches, the least that the GPU moves: 32 bytes, on AMD's a line. The
+    #: other attributes are as in CacheLines.
     sectors: Touched
 
     @property
     def moved_bytes(self) -> int:
         """The bytes of the sectors that all instructions touch."""
-        return self.sectors.total * SECTOR
+        return self.sectors.total * self.sectors.unit
 
     @property
     def verdict(self) -> str:
@@ -123,13 +124,16 @@ class Coalescing(CacheLines):
             f"{count(each.worst, name)} of {each.unit} bytes in the worst instruction{where}: "
             f"{each.at_best}"
             for name, each in (("sector", self.sectors), ("line", self.lines))
+            if name == "line" or each.unit != self.lines.unit
         ]
 
 
-def coalescing_of(m: IndexMap, access: Access, bits: int, at: tuple[int, ...] | None) -> Coalescing:
+def coalescing_of(
+    m: IndexMap, access: Access, bits: int, at: tuple[int, ...] | None, sector: int = SECTOR
+) -> Coalescing:
     """Return what an access of a warp moves; arguments as for ``conflicts_of``."""
     requests, first, last = _bytes(m, access, bits, at)
-    sectors, wanted, worst = _touched(first, last, requests.active, SECTOR)
+    sectors, wanted, worst = _touched(first, last, requests.active, sector)
     lines, _, _ = _touched(first, last, requests.active, LINE)
     return Coalescing(*_head(m, access, bits), lines, wanted, *_tail(requests, worst), sectors)
 

@@ -136,6 +136,9 @@ class SharedMemory:
 
     name: str  #: as users write it.
     lanes: int  #: lanes of a warp or wave.
+    #: the least bytes that its caches move. AMD's documents of CDNA 3 and 4 name lines of 128
+    #: bytes in both caches, and no part of a line.
+    sector: int
     #: AMD's: for loads, stores and bytes of a lane the banks, and the first lanes of each run of
     #: four in a phase, in the first half of the wave; one number for phases of neighbours.
     served: Mapping[tuple[bool, int], tuple[int, int | tuple[int, ...]]] = MappingProxyType({})
@@ -175,7 +178,7 @@ _PHASE_RUNS: Final = {(8, 32): 2, (8, 64): 4}
 _QUARTERS: Final = (0, 20, 4, 16, 8, 28, 12, 24)
 _EIGHTHS: Final = (0, 12, 20, 24, 4, 8, 16, 28)
 
-NVIDIA: Final = SharedMemory("nvidia", 32)
+NVIDIA: Final = SharedMemory("nvidia", 32, 32)
 """Any NVIDIA GPU from compute capability 5.0 on."""
 
 MEMORIES: Final = {
@@ -184,12 +187,12 @@ MEMORIES: Final = {
         NVIDIA,
         # Loads and stores of 16 bytes: AMD's page on LDS bank conflicts of CK Tile. Of 4 bytes:
         # AMD's OpenCL guide, half a wave at a time.
-        SharedMemory("gfx942", 64, MappingProxyType({
+        SharedMemory("gfx942", 64, 128, MappingProxyType({
             (False, 4): (32, 32), (True, 4): (32, 32),
             (False, 16): (32, _QUARTERS), (True, 16): (32, 8),
         })),
         # Measured on an MI355X by the authors of HipKittens; stores of 16 bytes by AMD's page.
-        SharedMemory("gfx950", 64, MappingProxyType({
+        SharedMemory("gfx950", 64, 128, MappingProxyType({
             (False, 8): (64, 32), (True, 8): (32, 16),
             (False, 16): (64, _EIGHTHS), (True, 16): (32, 8),
         })),

@@ -20,11 +20,9 @@ from morello_layouts.core.limits import (
 )
 from morello_layouts.machines.gpu.access import WIDEST, Access, Array, Fragment, LaneRequests
 from morello_layouts.machines.gpu.phases import (
-    BANKS,
-    ROUND,
     WORD,
+    SharedMemory,
     alignment,
-    phases_of,
     pieces_of,
     rounds_of,
 )
@@ -48,19 +46,25 @@ class SampledAccess:
     row: Array  #: the row of each lane's first element, all dimensions but the last being rows.
     index: Array  #: its row-major index.
     phase_lanes: Array  #: the lanes of a phase in each instruction; equal addresses merge phases.
+    banks: int  #: banks that serve a phase.
 
     @staticmethod
-    def of(access: Access, shape: tuple[int, ...], bits: int) -> SampledAccess:
-        """Return an access of a tile."""
+    def of(
+        access: Access, shape: tuple[int, ...], bits: int, memory: SharedMemory
+    ) -> SampledAccess:
+        """Return an access of a tile; lanes of a phase are neighbours in it."""
         requests = access.requests(shape, bits, None)
         at = np.moveaxis(requests.coordinates, -1, 0)
         row = np.zeros_like(at[-1])
         for x, n in zip(at[:-1], shape[:-1], strict=True):
             row = row * n + x
         index = row * shape[-1] + at[-1]
-        lanes = phases_of(pieces_of(index, requests, bits), access)
+        order, lanes, banks = memory.phases(pieces_of(index, requests, bits), access)
         parts = len(lanes) // max(1, len(index))
-        return SampledAccess(requests, bits, row, index, lanes[::parts])
+        coordinates, active = requests.coordinates[:, order], requests.active[:, order]
+        requests = replace(requests, coordinates=coordinates, active=active)
+        places = row[:, order], index[:, order]
+        return SampledAccess(requests, bits, *places, lanes[::parts], banks)
 
     def sample(self, most: int) -> SampledAccess:
         """Return a few of its instructions: the first ones, and others at random."""
@@ -73,7 +77,7 @@ class SampledAccess:
         of = self.requests
         few = replace(of, coordinates=of.coordinates[which], active=of.active[which])
         rest = (each[which] for each in (self.row, self.index, self.phase_lanes))
-        return SampledAccess(few, self.bits, *rest)
+        return SampledAccess(few, self.bits, *rest, self.banks)
 
     def rounds(self, candidates: Sequence[PlacedTile]) -> Array:
         """Return the rounds of all phases in each placement: placements by phases."""
@@ -85,7 +89,7 @@ class SampledAccess:
         addresses = pieces_of(np.concatenate(offsets), every, self.bits)
         parts = len(addresses.first) // max(1, len(active))
         lanes = np.tile(np.repeat(self.phase_lanes, parts), count)
-        return rounds_of(addresses, lanes).reshape(count, -1)
+        return rounds_of(addresses, lanes, self.banks).reshape(count, -1)
 
     def least_ways(self, vector: int) -> int:
         """Return the ways that every placement has which moves whole vectors of a row.
@@ -94,15 +98,15 @@ class SampledAccess:
         four words every fourth. So we count the words of a phase at one place.
         """
         words = vector * self.bits // (8 * WORD)
-        if words <= 1 or words * 8 * WORD != vector * self.bits or BANKS % words:
+        if words <= 1 or words * 8 * WORD != vector * self.bits or self.banks % words:
             return 1
         column = self.requests.coordinates[..., -1]
         number = self.row * (int(column.max(initial=0)) // vector + 1) + column // vector
         spread = pieces_of(number * vector + column % vector, self.requests, self.bits)
         whole, place = np.divmod(spread.first, words * WORD)
-        asked = replace(spread, first=whole * ROUND + place)
+        asked = replace(spread, first=whole * self.banks * WORD + place)
         lanes = np.repeat(self.phase_lanes, len(spread.first) // max(1, len(number)))
-        return -(-int(rounds_of(asked, lanes).max(initial=1)) // (BANKS // words))
+        return -(-int(rounds_of(asked, lanes, self.banks).max(initial=1)) // (self.banks // words))
 
 
 @dataclass(frozen=True, order=True)
@@ -142,13 +146,18 @@ class SwizzleSearch:
         return None if self.vector & (self.vector - 1) else log2(self.vector)
 
     @cached_property
+    def round(self) -> int:
+        """Bits that the banks give at a time: of all accesses the most."""
+        return max(each.banks for each in self.asked) * 8 * WORD
+
+    @cached_property
     def end(self) -> int:
         """Bits of an offset that tell banks and bytes apart."""
-        return max(0, log2(8 * ROUND // self.bits))
+        return max(0, log2(self.round // self.bits))
 
     def pitches(self) -> list[PlacedTile]:
         """Return rows with more and more padding, up to that of all banks."""
-        most = max(1, 8 * ROUND // (self.bits * self.unit))
+        most = max(1, self.round // (self.bits * self.unit))
         return [PlacedTile(self.shape, self.plain.pitch + k * self.unit) for k in range(most + 1)]
 
     @cached_property
@@ -249,8 +258,8 @@ class SwizzleSearch:
         sizes = (*self.shape, self.bits)
         if any(n & (n - 1) for n in sizes) or self.bits > 128 or self.base is None:
             return None
-        if prod(sizes) < 8 * WORD:  # less than a word
-            return None
+        if prod(sizes) < 8 * WORD or len({each.banks for each in self.asked}) > 1:
+            return None  # less than a word, or maps to other banks
         found: set[Space] = set()
         for each in self.sample:
             some = spaces_of(each.index, each.phase_lanes, each.requests)
@@ -369,6 +378,7 @@ class BestSwizzle(Displayed):
     #: the smallest pitch with as few ways as vectors that stay whole allow, if there is one:
     #: without conflicts unless an access is down a column and another one is wide.
     padded: int | None
+    gpu: str  #: the GPU whose shared memory it is.
 
     @property
     def padding_bytes(self) -> int:
@@ -383,7 +393,8 @@ class BestSwizzle(Displayed):
 
     def __str__(self) -> str:
         sizes = "x".join(map(str, self.shape))
-        lines = [f"{self.verdict}: {sizes} elements of {self.bits} bits"]
+        where = "" if self.gpu == "nvidia" else f" on {self.gpu}, by rules that no GPU of ours confirmed"
+        lines = [f"{self.verdict}: {sizes} elements of {self.bits} bits{where}"]
         each = zip(self.accesses, self.plain_ways, self.ways, strict=True)
         lines += [
             f"  {access}: {count(after, 'way')}{'' if after == before else f' instead of {before}'}"
@@ -406,6 +417,7 @@ def best_swizzle_of(
     bits: int,
     accesses: Sequence[Access],
     written: Callable[[PlacedTile, Literal["cute", "triton"]], str | None],
+    memory: SharedMemory,
 ) -> BestSwizzle:
     """Return the placement of a tile with the fewest conflicts and, among those, least padding.
 
@@ -414,15 +426,16 @@ def best_swizzle_of(
         bits: bits of an element.
         accesses: what warps read and write.
         written: returns the text of a placement in a notation, or None if it has none.
+        memory: the shared memory.
     """
-    search, accesses = _search(shape, bits, accesses), tuple(accesses)
+    search, accesses = _search(shape, bits, accesses, memory), tuple(accesses)
     best, ways = search.best()
-    for widest in (8, 4, 2, 1) if max(ways) > 1 else ():
+    for widest in (8, 4, 2, 1) if max(ways) > 1 and not memory.served else ():
         narrow = _narrowed(accesses, widest)
         if narrow == accesses:
             continue
         # Narrower vectors of a fragment take more instructions, but not more rounds.
-        other = _search(shape, bits, narrow)
+        other = _search(shape, bits, narrow, memory)
         found, fewer = other.best()
         if max(fewer) < max(ways) and other.rounds(found) <= search.rounds(best):
             search, accesses, best, ways = other, narrow, found, fewer
@@ -443,13 +456,15 @@ def best_swizzle_of(
         is_least or search.is_searched,
         search.tried,
         search.padded(),
+        memory.name,
     )
 
 
-def _search(shape: tuple[int, ...], bits: int, accesses: Sequence[Access]) -> SwizzleSearch:
-    return SwizzleSearch(
-        shape, bits, tuple(SampledAccess.of(access, shape, bits) for access in accesses)
-    )
+def _search(
+    shape: tuple[int, ...], bits: int, accesses: Sequence[Access], memory: SharedMemory
+) -> SwizzleSearch:
+    asked = tuple(SampledAccess.of(access, shape, bits, memory) for access in accesses)
+    return SwizzleSearch(shape, bits, asked)
 
 
 def _narrowed(accesses: tuple[Access, ...], widest: int) -> tuple[Access, ...]:

@@ -16,7 +16,6 @@ from functools import cache, partial
 from itertools import product
 from typing import Final, NamedTuple
 
-from morello_layouts.core.expr.sizes import ceil_quotient
 from morello_layouts.core.layout import REGISTER_BITS as BITS
 from morello_layouts.core.recipe import DimDigit
 from morello_layouts.errors import LayoutError
@@ -116,7 +115,7 @@ class Umma(NamedTuple):
         found = {"C": accumulator, "D": accumulator}
         if not self.in_shared and self.a in BITS:
             per = per_word(self.a, self.bits)
-            axes = self._rows(ceil_quotient(self.k, per), [(1, 1, per)], folds=False)
+            axes = self._rows(self.k // per, [(1, 1, per)], folds=False)
             formula = partial(document.umma_a, (self.m, self.k // per, per), self.pair)
             found["A"] = Operand(("m", "k"), (self.m, self.k), self.a, axes, formula)
         if self.sparse and self.own == 128:
@@ -173,7 +172,7 @@ class Umma(NamedTuple):
 
     def _scales(self, is_b: bool) -> Operand:
         """Where the scale factors of A or B are: each quarter of the paths has all of them."""
-        rows = 128 * ceil_quotient(self.n, 128) if is_b else self.m
+        rows = -(-self.n // 128) * 128 if is_b else self.m
         count = self.k // (self.vector or self.k)
         halves = is_b and self.pair and self.m == 128
         shared = self.pair and (is_b or self.m == 128)
@@ -184,9 +183,8 @@ class Umma(NamedTuple):
             own = rows // 2
             path = [(0, own, 2), (None, 1, 2), (0, 1, 32)]
         column: Parts = [(0, 32, own // 32)]
-        axes = _axes(
-            [("cta", cta), ("path", path), ("column", column), ("part", [(1, 1, count, 4)])]
-        )
+        part: Parts = [(1, 1, count, 4)]
+        axes = _axes([("cta", cta), ("path", path), ("column", column), ("part", part)])
         formula = partial(document.umma_scale, (rows, own, count), shared, halves)
         dims = ("n" if is_b else "m", "k")
         return Operand(dims, (rows, count), "ue8m0", axes, formula)
@@ -240,7 +238,8 @@ def _umma(kind: str, pair: bool, form: str, example: str, arguments: str) -> Ins
     if not is_complex and form[0] == "T" and BITS.get(a, 0) > bits:
         raise LayoutError(f"A of {a}: {name} has elements of {bits} bits", fix="check its type")
     vector = (sizes[2] if len(sizes) > 2 else 32 * (1 + sparse)) if scaled else None
-    found = Umma(kind, bits, pair, sparse, form[0] == "S", a, types[2], *sizes[:2], vector)
+    m, n = sizes[:2]
+    found = Umma(kind, bits, pair, sparse, form[0] == "S", a, types[2], m, n, vector)
     return found.instruction(f"{name}{arguments}")
 
 

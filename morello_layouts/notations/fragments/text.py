@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from functools import cache
 from math import prod
@@ -28,7 +29,7 @@ from morello_layouts.notations.cute.layout import CuteLayout
 from morello_layouts.notations.cute.text import parse_plain
 from morello_layouts.notations.fragments.instructions import instructions
 from morello_layouts.notations.fragments.layout import Axis, FragmentLayout, Instruction
-from morello_layouts.notations.fragments.templates import templated
+from morello_layouts.notations.fragments.templates import key, templated
 from morello_layouts.notations.grammar import integer
 
 _FORM: Final = (
@@ -94,6 +95,14 @@ def parse_fragment(text: str) -> FragmentLayout:
         written = text[at[words.start(1)] : at[words.end(1)]].strip()
         raise _unknown(full, written, text, at[words.start(1) :])
     return _layout(found, operand, text, places[0])
+
+
+def instruction_of(text: str) -> Instruction | None:
+    """Return the instruction that a text names without an operand, or None."""
+    with suppress(LayoutError):
+        if own := templated(text):
+            return None if text[own[1] :].strip() else own[0]
+    return instructions().get(key(text.strip()))
 
 
 def _error(what: str, text: str, position: int, fix: str = _EXAMPLE) -> ParseError:
