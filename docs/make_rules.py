@@ -15,11 +15,16 @@ from typing import Any, Final
 sys.path.append(str(Path(__file__).parents[1]))
 
 from morello_layouts.core.expr import AffineExpr
-from morello_layouts.core.expr.affine import BitXor, Digit
+from morello_layouts.core.expr.affine import Call, Digit
 from morello_layouts.core.expr.rules import (
     DIGIT_RULES,
+    COMPARE_RULES,
+    EQUAL_RULES,
+    EXTREMUM_RULES,
     LAST_RULES,
     READABLE_RULES,
+    RULES_OF_CALLS,
+    SELECT_RULES,
     SUM_RULES,
     XOR_RULES,
     Rule,
@@ -33,6 +38,9 @@ TABLES: Final[dict[str, tuple[Rule[Any], ...]]] = {
     "Rules for digits": DIGIT_RULES,
     "Rules for sums": SUM_RULES,
     "Rules for exclusive ors": XOR_RULES,
+    "Rules for min and max": EXTREMUM_RULES,
+    "Rules for comparisons": (*COMPARE_RULES, *EQUAL_RULES),
+    "Rules for choices": SELECT_RULES,
     "When nothing else applies": LAST_RULES,
     "For the readable target only": READABLE_RULES,
 }
@@ -78,9 +86,9 @@ def difference(a: AffineExpr, b: AffineExpr) -> dict[str, int] | None:
 
 def applied(rule: Rule[Any], form: AffineExpr) -> AffineExpr | None:
     """Return the result of a rule on a form, or on its atom if the rule is for atoms."""
-    is_for_atoms = rule in (*DIGIT_RULES, *XOR_RULES)
+    is_for_atoms = rule in DIGIT_RULES or any(rule in some for some in RULES_OF_CALLS.values())
     node = form.as_atom() if is_for_atoms else form
-    assert isinstance(node, Digit | BitXor) or not is_for_atoms, f"{form} is not an atom"
+    assert isinstance(node, Digit | Call) or not is_for_atoms, f"{form} is not an atom"
     return rule.apply(node)
 
 

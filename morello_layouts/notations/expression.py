@@ -15,7 +15,7 @@ from morello_layouts.core.expr.conversions import as_number, promote_to_sizes
 from morello_layouts.core.expr.sizes import Int
 from morello_layouts.core.limits import MAP_TEXT
 from morello_layouts.errors import ParseError, ShapeError
-from morello_layouts.notations.expression_reader import PYTHON, ExpressionReader
+from morello_layouts.notations.expression_reader import CHOICES, PYTHON, ExpressionReader
 from morello_layouts.notations.grammar import NAME, Source, Syntax, Terminal, integer
 
 _SYNTAX = Syntax(
@@ -34,8 +34,12 @@ _CALL: Final = Terminal(
 )
 
 
-def parse_expression(text: str, bounds: Mapping[str, Interval]) -> AffineExpr:
+def parse_expression(
+    text: str, bounds: Mapping[str, Interval], *, choices: bool = False
+) -> AffineExpr:
     """Parse an index expression; names without bounds may be any integer.
+
+    With ``choices`` it may compare and choose: ``min``, ``max``, ``i if i < 4 else j``.
 
     >>> print(parse_expression("floor((32*i + j)/8) % 4", {}))
     ((32*i + j)//8)%4
@@ -48,7 +52,7 @@ def parse_expression(text: str, bounds: Mapping[str, Interval]) -> AffineExpr:
             variables[name] = Var(name, bounds.get(name, UNBOUNDED))
         return variables[name]
 
-    reader = ExpressionReader(source, PYTHON, variable)
+    reader = ExpressionReader(source, CHOICES if choices else PYTHON, variable)
     form = reader.read()
     source.end()
     return promote_to_sizes(form, reader.sizes)

@@ -8,13 +8,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
+from functools import partial
 from math import inf
 from typing import Final, NamedTuple
 
 from morello_layouts.core.expr import AffineExpr, Var, canonicalize
-from morello_layouts.core.expr.affine import xor
-from morello_layouts.core.expr.bitwise import bits_of, either, shift_left, shift_right
+from morello_layouts.core.expr.affine import call, is_condition, xor
+from morello_layouts.core.expr.bitwise import (
+    bits_of,
+    both,
+    chosen,
+    either,
+    shift_left,
+    shift_right,
+)
+from morello_layouts.core.expr.choices import compared
 from morello_layouts.core.expr.conversions import (
     add_fractions,
     as_number,
@@ -55,7 +64,11 @@ class Dialect:
             "^": xor,
             "|": either,
         }
-    )  #: the operators on bits.
+    )  #: the operators on bits, and those that compare and choose.
+    #: how loosely these operators bind, from 1; what is absent ends an expression.
+    levels: Mapping[str, int] = field(
+        default_factory=lambda: {"<<": 2, ">>": 2, "&": 5, "^": 6, "|": 8}
+    )
 
 
 def _words(*words: str) -> tuple[str | Terminal, ...]:
@@ -84,19 +97,49 @@ MLIR: Final = Dialect(
 )
 """The expressions of MLIR's affine maps."""
 
-_FEWEST: Final = {"Mod": 2, "BitXor": 2, "FloorDiv": 2, "CleanDiv": 2, "ModularIndexing": 3}
-_MOST: Final = {**_FEWEST, "BitXor": inf}
+_COMPARISONS: Final = ("<", "<=", ">", ">=", "==", "!=")
+_BY_CONDITIONS: Final[Mapping[str, Callable[..., AffineExpr]]] = {
+    **{sign: partial(compared, sign) for sign in _COMPARISONS},
+    **dict.fromkeys(("and", "&&"), both),
+    **dict.fromkeys(("or", "||"), partial(both, kind="max")),
+    **dict.fromkeys(("else", ":"), chosen),
+}
+_AFTER_BITS: Final = {"not": 11, "and": 12, "&&": 12, "or": 14, "||": 14}
 
+CHOICES: Final = replace(
+    PYTHON,
+    token=re.compile(
+        PYTHON.token.pattern.replace(
+            "(?:floor|",
+            r"(?:(?:(?:T|tir|tirx|tl|np|torch|triton)\.)?(?:[mM]in|[mM]ax|minimum|maximum|[aA]bs|[sS]elect|where"
+            r"|if_then_else|likely|ceildiv|CeilDiv|cdiv|floordiv|floormod)(?=\s*\()|floor|",
+        ).replace(r"(\*\*|", r"([<>=!]=|[<>](?![<>])|&&|\|\||!|\*\*|"),
+        re.ASCII,
+    ),
+    bitwise={**PYTHON.bitwise, **_BY_CONDITIONS},
+    levels={**PYTHON.levels, **dict.fromkeys(_COMPARISONS, 10), **_AFTER_BITS, "else": 18, "if": 20},
+)
+"""Python's expressions with what compilers print: choices, comparisons, min and max."""
 
-_LEVELS: Final = {"<<": 1, ">>": 1, "&": 2, "^": 3, "|": 4}
-_LOOSEST: Final = 5
+_NAMES: Final = {
+    "minimum": "min", "Min": "min", "maximum": "max", "Max": "max", "Abs": "abs", "where": "select",
+    "Select": "select", "if_then_else": "select", "CeilDiv": "ceildiv", "cdiv": "ceildiv",
+    "floordiv": "FloorDiv", "floormod": "Mod",
+}  # fmt: skip
+_FEWEST: Final = {
+    **dict.fromkeys(("Mod", "BitXor", "FloorDiv", "CleanDiv", "ceildiv", "min", "max"), 2),
+    **dict.fromkeys(("ModularIndexing", "select"), 3),
+}
+_MOST: Final = {**_FEWEST, "BitXor": inf, "min": inf, "max": inf}
+_LOOSEST: Final = 30
 
 
 class _Group:
     """What was read behind an open parenthesis."""
 
     def __init__(self, call: str) -> None:
-        self.call = call  # the function before it
+        word = call.rpartition(".")[2]
+        self.call = _NAMES.get(word, word)  # the function before it
         self.arguments: list[Placed] = []
         self.bits: list[tuple[Placed, str]] = []  # what precedes operators on bits, and these
         self.parts: list[Placed] = []  # of a sum
@@ -156,12 +199,15 @@ class ExpressionReader:
         while True:
             found, start = dialect.token.match(self.text, source.at), source.at
             kind, token = (found.lastindex, found[0]) if found else (4, "")
-            is_sign = token in ("+", "-") or (token == "~" and dialect is not MLIR)
+            is_sign = token in ("+", "-", "!") or (token == "~" and dialect is not MLIR)
             if kind == 4 and not is_sign and token != "(":
                 source.fail(*dialect.operands)
             source.move(start + len(token))
             if kind == 1:
                 return Placed(AffineExpr((), integer(token, self.text, start)), start)
+            if token == "not" and token in dialect.levels:
+                self._begin_not(groups[-1], start)
+                continue
             if kind == 3:
                 return Placed(AffineExpr(((self.variable(token, start), 1),), 0), start)
             if kind == 2:
@@ -182,7 +228,10 @@ class ExpressionReader:
         sign = found[0] if found else ""
         for unary in group.signs:  # the innermost first
             if unary == "~":
+                self._not_a_condition(value)
                 value = Placed(-self._whole(value).form - 1, value.start)
+            elif unary == "!":
+                value = Placed(call("==", self._whole(value).form), value.start)
             elif unary == "-":
                 value = value._replace(form=-value.form)
         group.signs = ""
@@ -195,7 +244,10 @@ class ExpressionReader:
             group.is_minus = sign == "-"
             if sign not in ("+", "-"):
                 value = self._bitwise(group.bits, self._sum(group), sign)
-                if sign not in _LEVELS:
+                is_open = bool(group.bits) and group.bits[-1][1] in ("if", "?")
+                if sign not in dialect.levels or (sign in ("else", ":") and not is_open):
+                    if is_open:
+                        source.fail("else" if group.bits[-1][1] == "if" else ":")
                     self._not_an_operator(value, found)
                     source.note(*dialect.operators)
                     return self._argument(group, value)
@@ -208,19 +260,61 @@ class ExpressionReader:
 
     def _bitwise(self, bits: list[tuple[Placed, str]], value: Placed, sign: str) -> Placed:
         """Combine a sum with what precedes it, by operators that bind as tightly as the next."""
-        level = _LEVELS.get(sign, _LOOSEST)
-        while bits and _LEVELS[bits[-1][1]] <= level and (sign != "^" or bits[-1][1] != "^"):
+        levels = self.dialect.levels
+        level = 17 if sign in ("if", "?") else levels.get(sign, _LOOSEST)
+        while bits and levels[bits[-1][1]] <= level and (sign != "^" or bits[-1][1] != "^"):
+            if bits[-1][1] in ("if", "?"):
+                break
             operator = bits[-1][1]
             parts = [value]
+            if operator == "not":
+                bits.pop()
+                value = Placed(call("==", self._condition(value)), value.start)
+                continue
+            if operator in ("else", ":"):  # a choice has two operators
+                condition, one = bits.pop()[0], bits.pop()[0]
+                condition, one = (one, condition) if operator == ":" else (condition, one)
+                parts = [value, one, condition._replace(form=self._condition(condition))]
             while bits and bits[-1][1] == operator and (operator == "^" or len(parts) < 2):
                 parts.append(bits.pop()[0])
+            is_chain = operator in _COMPARISONS and sign in _COMPARISONS and self.dialect is CHOICES
+            last = value
             try:
                 value = self._merged(operator, parts[::-1])
             except ParseError:
                 raise
             except LayoutError as error:
                 raise at_part(error, self.text, {}, value.start) from None
+            if is_chain:  # i < j < k is i < j and j < k
+                bits.append((value, "and"))
+                return last
         return value
+
+    def _condition(self, value: Placed) -> AffineExpr:
+        """Return a condition as 1 or 0: a comparison, or whether a number is not 0."""
+        form = self._whole(value).form
+        return form if form.interval.within(0, 1) else call("!=", form)
+
+    def _begin_not(self, group: _Group, start: int) -> None:
+        if group.parts or group.left or group.signs:
+            raise ParseError(
+                "not: expected it before a condition",
+                "not binds more loosely than + - * // % and comparisons",
+                "write (not …)",
+                text=self.text,
+                position=start,
+            )
+        group.bits.append((Placed(AffineExpr((), 0), start), "not"))
+
+    def _not_a_condition(self, value: Placed) -> None:
+        if is_condition(value.form):
+            raise ParseError(
+                "~ of a condition",
+                "of the number 1 it is -2, and of a truth value False",
+                "write not (…), or the opposite comparison",
+                text=self.text,
+                position=value.start,
+            )
 
     def _merged(self, operator: str, parts: list[Placed]) -> Placed:
         forms = [self._whole(part).form for part in parts]
@@ -236,8 +330,17 @@ class ExpressionReader:
         of, *others = group.arguments
         if group.call == "floor":
             return Placed(divide(of.form, of.denominator), of.start)
-        if group.call.startswith("ceil"):
+        if group.call in ("ceil", "ceiling"):
             return Placed(-divide(-of.form, of.denominator), of.start)
+        if group.call in ("min", "max", "select"):
+            forms = [self._whole(each).form for each in group.arguments]
+            if group.call == "select":
+                forms[0] = self._condition(of)
+            return Placed(call(group.call, *forms), of.start)
+        if group.call == "abs":
+            return Placed(call("max", self._whole(of).form, -self._whole(of).form), of.start)
+        if group.call == "ceildiv":
+            return self._by_number(lambda x, n: -divide(-x, n), self._whole(of), others[0])
         if group.call == "Mod":
             return self._by_number(remainder, self._whole(of), others[0])
         if others and group.call != "BitXor":  # Inductor's

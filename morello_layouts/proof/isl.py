@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 
-from morello_layouts.core.expr import AffineExpr, BitXor, Interval
+from morello_layouts.core.expr import AffineExpr, Call, Interval
 from morello_layouts.core.expr.assumptions import Assumption
 from morello_layouts.core.expr.sizes import Int, Monomial, Quotient, SizeExpr
 from morello_layouts.core.expr.substitution import value_of
@@ -406,7 +406,7 @@ def offset_value(recipe: Recipe, space: Space) -> Value:
 def value_of_form(form: AffineExpr, space: Space) -> Value:
     """Return an affine expression over the space's variables and sizes as a value."""
     for atom in form.atoms():
-        if isinstance(atom, BitXor):
+        if isinstance(atom, Call):
             raise _no_xor(atom)
     values = {name: Value.of(x, space) for name, x in space.variables.items()}
     return value_of(form, values, partial(Value.constant, space=space))  # type: ignore[no-any-return]

@@ -14,7 +14,8 @@ from typing import Any
 import islpy as isl
 import numpy as np
 
-from morello_layouts.core.expr import AffineExpr, Atom, BitXor, Digit, Interval, Var
+from morello_layouts.core.expr import AffineExpr, Atom, Call, Digit, Interval, Var
+from morello_layouts.core.expr.affine import with_operands
 
 SIZES = (1, 2, 3, 5)
 """The values that each symbolic size takes, one after the other."""
@@ -23,7 +24,7 @@ MOST_POINTS = 200_000
 """Points up to which a domain is enumerated; ISL decides on larger and unbounded ones."""
 
 
-def as_form(node: Digit | BitXor | AffineExpr) -> AffineExpr:
+def as_form(node: Digit | Call | AffineExpr) -> AffineExpr:
     """Return a node of a rule, an atom or a sum, as a form."""
     return node if isinstance(node, AffineExpr) else AffineExpr.from_terms([(node, 1)])
 
@@ -63,8 +64,8 @@ def at_sizes(form: AffineExpr, sizes: Mapping[str, int]) -> AffineExpr:
     def atom(a: Atom) -> Atom:
         if isinstance(a, Var):
             return Var(a.name, Interval(given(a.interval.lo), given(a.interval.hi)))
-        if isinstance(a, BitXor):
-            return BitXor(at_sizes(part, sizes) for part in a.parts)
+        if isinstance(a, Call):
+            return with_operands(a, lambda part: at_sizes(part, sizes))
         return Digit(at_sizes(a.operand, sizes), given(a.divisor), given(a.modulus))
 
     return AffineExpr.from_terms([(atom(a), given(c)) for a, c in form.terms], given(form.const))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from morello_layouts.core.expr import AffineExpr, BitXor, Digit, Var
+from morello_layouts.core.expr import AffineExpr, Call, Digit, Var
 from morello_layouts.core.expr.sizes import Int
 
 
@@ -65,7 +65,7 @@ def measure(form: AffineExpr) -> tuple[int, int, int, int]:
 
 
 def _parts(form: AffineExpr) -> list[AffineExpr]:
-    return [x for atom, _ in form.terms if isinstance(atom, BitXor) for x in atom.parts]
+    return [x for atom, _ in form.terms if isinstance(atom, Call) for x in atom.parts]
 
 
 def _digits(form: AffineExpr) -> list[Digit]:

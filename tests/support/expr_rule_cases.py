@@ -12,14 +12,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from morello_layouts.core.expr import AffineExpr, BitXor, Digit, digit, variable
+from morello_layouts.core.expr import AffineExpr, Call, Digit, digit, variable
 from morello_layouts.core.expr.affine import xor
-from morello_layouts.core.expr.rules import DIGIT_RULES, XOR_RULES, Rule
+from morello_layouts.core.expr.rules import DIGIT_RULES, RULES_OF_CALLS, Rule
 from tests.support import expr_rule_makers as make
 from tests.support.expr_judges import as_form, differences
 from tests.support.expr_measure import measure
 
-Node: TypeAlias = "Digit | BitXor | AffineExpr"
+Node: TypeAlias = "Digit | Call | AffineExpr"
 Maker: TypeAlias = "Callable[[Callable[[int, int], int]], Node]"
 
 
@@ -99,9 +99,10 @@ def check_examples(rule: Rule[Any]) -> None:
 def node_of(rule: Rule[Any], form: AffineExpr) -> Node:
     """Return the node of a form that a rule looks at: its atom, or the sum itself."""
     # By name: a mutated module has rules of its own.
-    is_for_atoms = rule.name in [str(one.name) for one in DIGIT_RULES + XOR_RULES]
+    of_atoms = [*DIGIT_RULES, *(one for some in RULES_OF_CALLS.values() for one in some)]
+    is_for_atoms = rule.name in [str(one.name) for one in of_atoms]
     atom = form.as_atom() if is_for_atoms else form
-    assert isinstance(atom, Digit | BitXor | AffineExpr)
+    assert isinstance(atom, Digit | Call | AffineExpr)
     return atom
 
 

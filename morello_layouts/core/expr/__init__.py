@@ -4,6 +4,7 @@ from morello_layouts.core.expr.affine import (
     AffineExpr as AffineExpr,
     Atom as Atom,
     BitXor as BitXor,
+    Call as Call,
     Digit as Digit,
     Var as Var,
     coordinate_variables as coordinate_variables,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import reduce
 from typing import Any, ClassVar, Final, Protocol, Self, TypeAlias, TypeVar, cast
 
-from morello_layouts.core.expr.bounds import UNBOUNDED, Interval, range_of_floors, range_of_xor
+from morello_layouts.core.expr.bounds import UNBOUNDED, Interval, range_of_floors
+from morello_layouts.core.expr.calls import OPERATIONS
 from morello_layouts.core.expr.sizes import (
     Int,
     SizeExpr,
@@ -33,7 +33,7 @@ class Algebra(Protocol[A, S]):
 
     def variable(self, v: Var, /) -> A: ...
     def digit(self, d: Digit, operand: S, /) -> A: ...
-    def xor(self, x: BitXor, parts: list[S], /) -> A: ...
+    def call(self, x: Call, parts: list[S], /) -> A: ...
     def sum(self, terms: list[tuple[Atom, Int, A]], const: Int, /) -> S: ...
 
 
@@ -183,25 +183,28 @@ def _too_deep() -> UnsupportedError:
     )
 
 
-class BitXor(_Whole):
-    """``x ^ y ^ …``: the exclusive or of the bits of some forms, as Python computes it.
+class Call(_Whole):
+    """An operation on forms: ``x ^ y ^ …``, ``min``, ``max``, a choice or a comparison.
 
-    >>> swizzled = BitXor((variable("i", 0, 7), variable("j", 0, 5)))
-    >>> print(swizzled, "is in", swizzled.interval)
-    (i ^ j) is in 0..7
+    >>> least = Call("min", (variable("i", 0, 7), variable("j", 0, 5)))
+    >>> print(least, "is in", least.interval)
+    min(i, j) is in 0..5
     """
 
-    __slots__ = ("_hash", "_interval", "_key", "depth", "parts")
+    __slots__ = ("_hash", "_interval", "_key", "depth", "kind", "parts")
 
-    def __init__(self, parts: Iterable[AffineExpr]) -> None:
-        #: two forms or more, in a canonical order.
-        self.parts: Final = tuple(sorted(parts, key=lambda part: part.key))
+    def __init__(self, kind: str, parts: Iterable[AffineExpr]) -> None:
+        self.kind: Final = kind  #: the name of the operation in ``calls.OPERATIONS``.
+        if OPERATIONS[kind].is_commutative:
+            parts = sorted(parts, key=lambda part: part.key)
+        #: what it computes with; in a canonical order if the order has no meaning.
+        self.parts: Final = tuple(parts)
         #: the nesting of digits and of these: 1 if no part holds any.
         self.depth: Final[int] = 1 + max(map(_depth, self.parts))
         if self.depth > EXPR_NESTING:
             raise _too_deep()
         self._key: tuple[Any, ...] | None = None
-        self._hash = hash((BitXor, self.parts))
+        self._hash = hash((kind, self.parts))
         self._interval: Interval | None = None
 
     @property
@@ -213,7 +216,7 @@ class BitXor(_Whole):
     def key(self) -> tuple[Any, ...]:
         """The sort key of atoms: these come last."""
         if self._key is None:
-            self._key = (2, *(part.key for part in self.parts))
+            self._key = (2, self.kind, *(part.key for part in self.parts))
         return self._key
 
     def __hash__(self) -> int:
@@ -221,24 +224,42 @@ class BitXor(_Whole):
 
     def __eq__(self, other: object) -> bool:
         return self is other or (
-            isinstance(other, BitXor) and self._hash == other._hash and self.parts == other.parts
+            isinstance(other, Call)
+            and self._hash == other._hash
+            and self.kind == other.kind
+            and self.parts == other.parts
         )
 
     @property
     def interval(self) -> Interval:
         """The least and the largest value, from those of the parts."""
         if self._interval is None:
-            self._interval = range_of_xor([part.interval for part in self.parts])
+            intervals = [part.interval for part in self.parts]
+            self._interval = OPERATIONS[self.kind].interval(intervals)
         return self._interval
 
     def __repr__(self) -> str:
-        return f"BitXor({self.parts!r})"
+        return f"{type(self).__name__}({self.kind!r}, {self.parts!r})"
 
     def __str__(self) -> str:
         return fold_atom(self, _TEXT)
 
 
-Atom: TypeAlias = Var | Digit | BitXor
+class BitXor(Call):
+    """``x ^ y ^ …``: the exclusive or of the bits of some forms, as Python computes it.
+
+    >>> swizzled = BitXor((variable("i", 0, 7), variable("j", 0, 5)))
+    >>> print(swizzled, "is in", swizzled.interval)
+    (i ^ j) is in 0..7
+    """
+
+    __slots__ = ()
+
+    def __init__(self, parts: Iterable[AffineExpr]) -> None:
+        super().__init__("xor", parts)
+
+
+Atom: TypeAlias = Var | Digit | Call
 
 
 class AffineExpr:
@@ -321,7 +342,7 @@ class AffineExpr:
 
     @property
     def has_digits(self) -> bool:
-        """Whether a term is a digit or an exclusive or; these come after variables."""
+        """Whether a term is a digit or an operation; these come after variables."""
         return bool(self.terms) and type(self.terms[-1][0]) is not Var
 
     @property
@@ -390,8 +411,8 @@ class AffineExpr:
 
     @property
     def has_xors(self) -> bool:
-        """Whether there is an exclusive or, at any depth."""
-        return any(isinstance(atom, BitXor) for atom in self.atoms())
+        """Whether there is an exclusive or, or another operation on forms, at any depth."""
+        return any(isinstance(atom, Call) for atom in self.atoms())
 
     def fold(self, to: Algebra[A, S]) -> S:
         """Return what an algebra makes of the form, from the variables up to the sum."""
@@ -406,8 +427,9 @@ class AffineExpr:
         for atom, coefficient in self.terms:
             if isinstance(atom, Var):
                 value = values[atom.name]
-            elif isinstance(atom, BitXor):
-                value = reduce(operator.xor, [part.evaluate(values) for part in atom.parts])
+            elif isinstance(atom, Call):
+                parts = [part.evaluate(values) for part in atom.parts]
+                value = OPERATIONS[atom.kind].value(*parts)
             else:
                 value = atom.operand.evaluate(values)
                 if atom.divisor != 1:
@@ -435,8 +457,8 @@ class AffineExpr:
 def fold_atom(atom: Atom, to: Algebra[A, S]) -> A:
     if isinstance(atom, Var):
         return to.variable(atom)
-    if isinstance(atom, BitXor):
-        return to.xor(atom, [part.fold(to) for part in atom.parts])
+    if isinstance(atom, Call):
+        return to.call(atom, [part.fold(to) for part in atom.parts])
     return to.digit(atom, atom.operand.fold(to))
 
 
@@ -449,14 +471,67 @@ def with_operands(atom: AtomT, change: Callable[[AffineExpr], AffineExpr]) -> At
         x = change(atom.operand)
         return atom if x is atom.operand else cast(AtomT, Digit(x, atom.divisor, atom.modulus))
     parts = [change(part) for part in atom.operands]
-    return atom if all(map(operator.is_, parts, atom.operands)) else cast(AtomT, BitXor(parts))
+    if isinstance(atom, Var) or all(map(operator.is_, parts, atom.operands)):
+        return atom
+    return cast(AtomT, _call(atom.kind, parts))
+
+
+def _call(kind: str, parts: Iterable[AffineExpr]) -> Call:
+    return BitXor(parts) if kind == "xor" else Call(kind, parts)
+
+
+def call(kind: str, *parts: AffineExpr) -> AffineExpr:
+    """Return the form of an operation on forms, without any rewriting; a number of numbers.
+
+    >>> i = variable("i", 0, 7)
+    >>> print(call("select", call(">=", i - 4), i - 4, i))
+    (i - 4 if i >= 4 else i)
+    """
+    numbers = [part.const for part in parts if not part.terms and isinstance(part.const, int)]
+    if len(numbers) == len(parts):
+        return AffineExpr((), OPERATIONS[kind].value(*numbers))
+    return AffineExpr(((_call(kind, parts), 1),), 0)
+
+
+def comparison(x: Call) -> tuple[AffineExpr, str, AffineExpr]:
+    """Return a comparison as people write it: its left side, sign and right side.
+
+    >>> i, j = variable("i"), variable("j")
+    >>> for form in (i - j - 1, 7 - i, i - 3):
+    ...     left, sign, right = comparison(Call(">=", (form,)))
+    ...     print(left, sign, right)
+    i > j
+    i <= 7
+    i >= 3
+    """
+    (form,), mark = x.parts, x.kind
+    plus = AffineExpr(tuple([(a, c) for a, c in form.terms if sign(c) > 0]), 0)
+    minus = AffineExpr(tuple([(a, -c) for a, c in form.terms if sign(c) < 0]), 0)
+    const = form.const
+    if not plus.terms:
+        return minus, mark.replace(">", "<"), plus + const
+    if minus.terms and const == -1 and mark == ">=":
+        return plus, ">", minus
+    if minus.terms and sign(const) > 0:
+        return plus + const, mark, minus
+    return plus, mark, minus - const
+
+
+def is_condition(form: AffineExpr) -> bool:
+    """Return whether a form is a comparison, or the ``and`` or ``or`` of some: min and max."""
+    atom = form.as_atom()
+    if not isinstance(atom, Call):
+        return False
+    return len(atom.parts) == 1 or (
+        atom.kind in ("min", "max") and all(map(is_condition, atom.parts))
+    )
 
 
 class _AsText:
     variable = operator.attrgetter("name")
 
     def digit(self, d: Digit, inner: str) -> str:
-        if not inner.isidentifier() and not isinstance(d.whole, BitXor):
+        if not inner.isidentifier() and not isinstance(d.whole, Call):
             inner = f"({inner})"
         if d.modulus is None:
             return inner if d.divisor == 1 else f"{inner}//{_as_divisor(d.divisor)}"
@@ -464,8 +539,17 @@ class _AsText:
             inner = f"({inner}//{_as_divisor(d.divisor)})"
         return f"{inner}%{_as_divisor(d.modulus)}"
 
-    def xor(self, x: BitXor, parts: list[str]) -> str:
-        return f"({' ^ '.join(parts)})"
+    def call(self, x: Call, parts: list[str]) -> str:
+        if len(parts) == 1:
+            left, mark, right = comparison(x)
+            return f"({left} {mark} {right})"
+        if x.kind == "select":
+            condition = parts[0][1:-1] if is_condition(x.parts[0]) else parts[0]
+            return f"({parts[1]} if {condition} else {parts[2]})"
+        word = " ^ " if x.kind == "xor" else _WORDS[x.kind]
+        if x.kind != "xor" and not is_condition(AffineExpr(((x, 1),), 0)):
+            return f"{x.kind}({', '.join(parts)})"
+        return f"({word.join(parts)})"
 
     def sum(self, terms: list[tuple[Atom, Int, str]], const: Int) -> str:
         parts: list[tuple[Int, str]] = []
@@ -479,6 +563,7 @@ class _AsText:
         return join_signed(parts)
 
 
+_WORDS: Final = {"min": " and ", "max": " or "}  # of conditions
 _TEXT: Final[Algebra[str, str]] = _AsText()
 
 
@@ -522,10 +607,7 @@ def xor(*parts: AffineExpr) -> AffineExpr:
     >>> print(8 * xor(variable("i", 0, 7), variable("j", 0, 7)) + 1)
     8*(i ^ j) + 1
     """
-    numbers = [part.const for part in parts if not part.terms and isinstance(part.const, int)]
-    if len(numbers) == len(parts):
-        return AffineExpr((), reduce(operator.xor, numbers, 0))
-    return AffineExpr(((BitXor(parts), 1),), 0)
+    return call("xor", *parts)
 
 
 def divisions(form: AffineExpr) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import gcd
 
-from morello_layouts.core.expr.affine import AffineExpr
+from morello_layouts.core.expr.affine import AffineExpr, call, is_condition
 from morello_layouts.core.expr.conversions import divide, remainder
 from morello_layouts.core.expr.simplify import canonicalize
 from morello_layouts.core.limits import EXPRESSION_BITS, MASK_RUNS
@@ -47,6 +47,23 @@ def _number(form: AffineExpr) -> int | None:
     return form.const if not form.terms and isinstance(form.const, int) else None
 
 
+def both(left: AffineExpr, right: AffineExpr, kind: str = "min") -> AffineExpr:
+    """Return ``left and right`` of conditions, which are 1 or 0; with "max" ``left or right``."""
+    for form in (left, right):
+        if not _is_bit(form):
+            raise UnsupportedError(
+                f"{'and' if kind == 'min' else 'or'}: expected a condition, got {form}",
+                "a condition is 1 or 0, such as a comparison",
+                f"write for example {form} != 0",
+            )
+    return call(kind, left, right)
+
+
+def chosen(condition: AffineExpr, one: AffineExpr, other: AffineExpr) -> AffineExpr:
+    """Return one form where a condition is not 0, and else the other."""
+    return call("select", condition, one, other)
+
+
 def _is_bit(form: AffineExpr) -> bool:
     lo, hi = form.interval
     return isinstance(lo, int) and isinstance(hi, int) and lo >= 0 and hi <= 1
@@ -65,6 +82,8 @@ def bits_of(form: AffineExpr, mask: AffineExpr) -> AffineExpr:
     for of, bits in ((form, _number(mask)), (mask, _number(form))):
         if bits is not None:
             return of - _ones(of, ~bits) if bits < 0 else _ones(of, bits)
+    if is_condition(form) and is_condition(mask):
+        return call("min", form, mask)
     if _is_bit(form) and _is_bit(mask):
         return divide(form + mask, 2)
     raise UnsupportedError(
@@ -109,6 +128,8 @@ def either(left: AffineExpr, right: AffineExpr) -> AffineExpr:
         lo, hi = number.interval
         if isinstance(lo, int) and isinstance(hi, int) and lo >= 0 and hi < (unit & -unit):
             return form + number
+    if is_condition(left) and is_condition(right):
+        return call("max", left, right)
     if _is_bit(left) and _is_bit(right):
         return divide(left + right + 1, 2)
     raise UnsupportedError(

@@ -95,6 +95,31 @@ def _floor(value: Int | None, divisor: Int) -> Int | None:
     return None
 
 
+def hull(intervals: Sequence[Interval]) -> Interval:
+    """Return an interval that holds all of these; an undecided end is absent."""
+    lo, hi = intervals[0]
+    for other in intervals[1:]:
+        lo = _smaller(lo, other.lo)
+        hi = None if hi is None or other.hi is None else _larger(hi, other.hi)
+    return Interval(lo, hi)
+
+
+def _smaller(a: Int | None, b: Int | None) -> Int | None:
+    if a is None or b is None:
+        return None
+    if is_nonnegative(b - a):
+        return a
+    if is_nonnegative(a - b):
+        return b
+    return 0 if is_nonnegative(a) and is_nonnegative(b) else None
+
+
+def _larger(a: Int, b: Int) -> Int | None:
+    if is_nonnegative(a - b):
+        return a
+    return b if is_nonnegative(b - a) else None
+
+
 def range_of_floors(floors: Mapping[Int, Int], values: Interval) -> Interval | None:
     """Return the range of Σ c·(x // s), for divisors s with factors c, over all x of an interval.
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from morello_layouts.core.expr.affine import (
     AffineExpr,
     Atom,
-    BitXor,
+    Call,
     Digit,
     Var,
     digit,
@@ -210,7 +210,7 @@ class Fits:
                 self.boxes[atom] = self.box(atom.operand) if numbers else None
             return self.boxes[atom]
         lo, hi = atom.interval
-        if isinstance(atom, BitXor) or not isinstance(lo, int) or not isinstance(hi, int):
+        if isinstance(atom, Call) or not isinstance(lo, int) or not isinstance(hi, int):
             return None
         return {atom: range(lo, hi + 1)} if hi - lo < BOX_POINTS else None
 

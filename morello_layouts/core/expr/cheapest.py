@@ -13,14 +13,14 @@ from typing import Final
 from morello_layouts.core.expr.affine import (
     AffineExpr,
     Atom,
-    BitXor,
+    Call,
     Digit,
     Var,
+    call,
     digit,
     floors_of,
     variable,
     with_operands,
-    xor,
 )
 from morello_layouts.core.expr.boxes import Fits, is_plain
 from morello_layouts.core.expr.digit_choices import (
@@ -147,9 +147,9 @@ class _FormSearch:
         #: the cheapest form found of each operand: each is searched once.
         self.known: dict[AffineExpr, AffineExpr] = {}
         self.costs: dict[int, tuple[AffineExpr, int]] = {}
-        #: the forms of the exclusive ors, by the variables in their place.
+        #: the forms of the operations on forms, by the variables in their place.
         self.hidden: dict[str, AffineExpr] = {}
-        self.names: dict[Digit | BitXor, AffineExpr] = {}
+        self.names: dict[Digit | Call, AffineExpr] = {}
         self.canonicalize = rewriter()
         self.fits = Fits(self.cost, model.divide + model.multiply)
 
@@ -169,10 +169,10 @@ class _FormSearch:
         return min(substitute(best, self.hidden) if self.hidden else best, form, key=self.cost)
 
     def without_xors(self, form: AffineExpr) -> AffineExpr:
-        """Return the form with a variable for each exclusive or, whose parts are searched."""
+        """Return the form with a variable for each operation on forms, whose parts are searched."""
         return replace_atoms(form, self.hide)
 
-    def hide(self, atom: Digit | BitXor) -> AffineExpr:
+    def hide(self, atom: Digit | Call) -> AffineExpr:
         found = self.names.get(atom)
         if found is not None:
             return found
@@ -181,7 +181,7 @@ class _FormSearch:
         else:
             name = f"^{len(self.names)}"
             found = self.names[atom] = variable(name, *atom.interval)
-            self.hidden[name] = xor(*map(self.cheapest, atom.parts))
+            self.hidden[name] = call(atom.kind, *map(self.cheapest, atom.parts))
         self.names[atom] = found
         return found
 
@@ -248,7 +248,7 @@ class _Sum:
             if isinstance(atom, Var):
                 self.factors[atom] = self.factors.get(atom, 0) + c
                 continue
-            assert isinstance(atom, Digit), "exclusive ors are variables here"
+            assert isinstance(atom, Digit), "operations are variables here"
             if simplify_floors:
                 self.add_simplified(atom, c)
             else:
@@ -296,7 +296,7 @@ class _Sum:
         if isinstance(atom, Var):
             self.factors[atom] = self.factors.get(atom, 0) + c
             return
-        assert isinstance(atom, Digit), "exclusive ors are variables here"
+        assert isinstance(atom, Digit), "operations are variables here"
         parts = None if atom.modulus is not None else _split_floor(atom.operand, atom.divisor)
         if parts is None:
             self.add_digit(atom, c)
@@ -323,7 +323,7 @@ class _Sum:
                 if isinstance(atom, Var):
                     factors[atom] = factors.get(atom, 0) + choice.whole * c
                 elif choice.whole:
-                    assert isinstance(atom, Digit), "exclusive ors are variables here"
+                    assert isinstance(atom, Digit), "operations are variables here"
                     others[atom] = others.get(atom, 0) + choice.whole * c
         variables: list[tuple[AffineExpr, list[_Writing]]] = []
         for v in {*factors, *(x.terms[0][0] for x in self.floors if x not in operands)}:

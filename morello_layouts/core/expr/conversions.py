@@ -10,14 +10,18 @@ from typing import TYPE_CHECKING, Any, Final
 from morello_layouts.core.expr.affine import (
     AffineExpr,
     Atom,
-    BitXor,
     Digit,
+    Call,
     Var,
+    call,
+    comparison,
     digit,
+    is_condition,
     printing_order,
     xor,
 )
 from morello_layouts.core.expr.bounds import Interval
+from morello_layouts.core.expr.choices import compared
 from morello_layouts.core.expr.sizes import (
     Int,
     Monomial,
@@ -58,7 +62,7 @@ def as_number(form: AffineExpr) -> Int | None:
     return total
 
 
-def _named(v: Var | BitXor) -> Int | None:
+def _named(v: Var | Call) -> Int | None:
     lo, hi = v.interval
     is_size = hi is None and lo is not None and is_nonnegative(lo - 1)
     return SizeExpr.named(v.name) if is_size and isinstance(v, Var) else None
@@ -105,6 +109,9 @@ def multiply(left: AffineExpr, right: AffineExpr, sizes: set[str]) -> AffineExpr
     """
     if not right.terms or not left.terms:
         return right * left.const if right.terms else left * right.const
+    for form, other in ((left, right), (right, left)):
+        if is_condition(other):  # a mask
+            return call("select", other, form, AffineExpr((), 0))
     # A factor without variables goes first: it makes no size of the other factor's variables.
     pairs = sorted(((left, right), (right, left)), key=lambda pair: bool(pair[1].variables()))
     for form, other in pairs:
@@ -200,12 +207,21 @@ class _Latex:
             return inner
         return rf"\left({inner} \bmod {_latex_factor(d.modulus)}\right)"
 
-    def xor(self, x: BitXor, parts: list[str]) -> str:
+    def call(self, x: Call, parts: list[str]) -> str:
+        if len(parts) == 1:
+            left, mark, right = comparison(x)
+            return rf"\left[{left.fold(self)} {_LATEX_SIGNS.get(mark, mark)} {right.fold(self)}\right]"
+        if x.kind == "select":
+            condition, one, other = parts
+            lines = rf"{one} & \text{{if }} {condition} \\ {other} & \text{{else}}"
+            return rf"\begin{{cases}}{lines}\end{{cases}}"
+        if x.kind in ("min", "max") and not is_condition(AffineExpr(((x, 1),), 0)):
+            return rf"\{x.kind}\left({', '.join(parts)}\right)"
         texts = (
             rf"\left({text}\right)" if part.is_sum else text
             for part, text in zip(x.parts, parts, strict=True)
         )
-        joined = r" \oplus ".join(texts)
+        joined = f" {_LATEX_SIGNS[x.kind]} ".join(texts)
         return rf"\left({joined}\right)"
 
     def sum(self, terms: list[tuple[Atom, Int, str]], const: Int) -> str:
@@ -218,6 +234,10 @@ class _Latex:
         return join_signed(parts)
 
 
+_LATEX_SIGNS: Final = {
+    ">=": r"\ge", "<=": r"\le", "==": "=", "!=": r"\ne", "xor": r"\oplus", "min": r"\land",
+    "max": r"\lor",
+}  # fmt: skip
 _LATEX: Final = _Latex()
 
 
@@ -327,8 +347,32 @@ class _Sympy:
             return inner
         return self.functions.Mod(inner, size_to_sympy(d.modulus, self.named), evaluate=False)
 
-    def xor(self, x: BitXor, parts: list[Callable[[Int], Any]]) -> Any:
-        return self.functions.BitXor(*(part(1) for part in parts), evaluate=False)
+    def call(self, x: Call, parts: list[Callable[[Int], Any]]) -> Any:
+        import sympy
+
+        if x.kind == "xor":
+            return self.functions.BitXor(*(part(1) for part in parts), evaluate=False)
+        one = AffineExpr(((x, 1),), 0)
+        if is_condition(one):
+            pairs = (sympy.Integer(1), self.condition(one)), (sympy.Integer(0), True)
+            return sympy.Piecewise(*pairs, evaluate=False)
+        if x.kind == "select":
+            pairs = (parts[1](1), self.condition(x.parts[0])), (parts[2](1), True)
+            return sympy.Piecewise(*pairs, evaluate=False)
+        kind = sympy.Max if x.kind == "max" else sympy.Min
+        return kind(*(part(1) for part in parts), evaluate=False)
+
+    def condition(self, form: AffineExpr) -> Any:
+        import sympy
+
+        atom = form.as_atom()
+        if not is_condition(form) or not isinstance(atom, Call):
+            return sympy.Ne(form.fold(self)(1), 0, evaluate=False)
+        if len(atom.parts) == 1:
+            left, mark, right = comparison(atom)
+            return sympy.Rel(left.fold(self)(1), right.fold(self)(1), mark, evaluate=False)
+        join = sympy.And if atom.kind == "min" else sympy.Or
+        return join(*map(self.condition, atom.parts), evaluate=False)
 
     def sum(self, terms: list[tuple[Atom, Int, Any]], const: Int) -> Callable[[Int], Any]:
         from sympy import Add, Mul, Rational
@@ -401,8 +445,10 @@ def number_from_sympy(expr: sympy.Expr) -> Int:
     return number
 
 
-def form_from_sympy(expr: sympy.Expr, bounds: Mapping[str, Interval]) -> AffineExpr:
-    """Return a SymPy expression as a form.
+def form_from_sympy(
+    expr: sympy.Expr, bounds: Mapping[str, Interval], *, choices: bool = False
+) -> AffineExpr:
+    """Return a SymPy expression as a form; with ``choices`` also ``Max``, ``Min``, ``Piecewise``.
 
     A variable without an entry in ``bounds`` gets the bounds of its SymPy assumptions. Symbols of
     at least 1 without an upper bound may be divisors, moduli and factors.
@@ -411,7 +457,7 @@ def form_from_sympy(expr: sympy.Expr, bounds: Mapping[str, Interval]) -> AffineE
     >>> print(form_from_sympy(3 * floor(symbols("i") / 4), {"i": Interval(0, 7)}))
     3*(i//4)
     """
-    reader = _SympyReader(bounds)
+    reader = _SympyReader(bounds, choices)
     form, denominator = reader.rational(expr)
     if denominator != 1:
         raise LayoutError(
@@ -425,8 +471,8 @@ def form_from_sympy(expr: sympy.Expr, bounds: Mapping[str, Interval]) -> AffineE
 class _SympyReader:
     """Read SymPy's tree as form / denominator, and note the symbols that must be sizes."""
 
-    def __init__(self, bounds: Mapping[str, Interval]) -> None:
-        self.bounds = bounds
+    def __init__(self, bounds: Mapping[str, Interval], choices: bool) -> None:
+        self.bounds, self.choices = bounds, choices
         self.sizes: set[str] = set()
 
     def rational(self, expr: Any) -> tuple[AffineExpr, Int]:
@@ -473,16 +519,41 @@ class _SympyReader:
                 numbers = [*map(self.number, forms, expr.args[1:])]
                 form = divide(form, numbers[0])
                 return form if len(numbers) == 1 else remainder(form, numbers[1])
+        if name in ("Max", "Min", "Abs") and self.choices:
+            forms = [self.whole(arg) for arg in expr.args]
+            forms += [-forms[0]] if name == "Abs" else []
+            return call("min" if name == "Min" else "max", *forms)
+        if name == "Piecewise" and self.choices and expr.args[-1][1] == True:  # noqa: E712  # SymPy's own
+            found = self.whole(expr.args[-1][0])
+            for value, condition in expr.args[-2::-1]:
+                found = call("select", self.condition(condition), self.whole(value), found)
+            return found
         if name in ("BitXor", "Xor"):  # SymPy's ^ of symbols is Xor, of Booleans by its documents
             parts = [self.rational(arg) for arg in expr.args]
             if len(parts) > 1 and all(d == 1 for _, d in parts):
                 return xor(*(form for form, _ in parts))
-        raise UnsupportedError(
-            f"{expr} is not quasi-affine",
-            "an index expression consists of integers, symbols, +, factors, floor, Mod and BitXor; "
-            "factors and divisors are integers or positive sizes",
-            "replace one variable of each product or quotient by a number",
-        )
+        raise _unreadable(expr, self.choices)
+
+    def whole(self, expr: Any) -> AffineExpr:
+        form, denominator = self.rational(expr)
+        if denominator != 1:
+            raise _unreadable(expr, self.choices)
+        return form
+
+    def condition(self, expr: Any) -> AffineExpr:
+        """Return a relation, or ``And``, ``Or`` and ``Not`` of some, as 1 or 0."""
+        if expr.is_Relational:
+            return compared(expr.rel_op, *map(self.whole, expr.args))
+        name = expr.func.__name__
+        if name in ("And", "Or"):
+            return call("min" if name == "And" else "max", *map(self.condition, expr.args))
+        if name == "Not":
+            return call("==", self.condition(expr.args[0]))
+        if name == "ITE":
+            return call("select", *map(self.condition, expr.args))
+        if expr.is_Boolean and not expr.args:  # true or false
+            return AffineExpr((), int(bool(expr)))
+        raise _unreadable(expr, self.choices)
 
     def number(self, form: AffineExpr, expr: Any) -> Int:
         value = as_number(form)
@@ -494,6 +565,16 @@ class _SympyReader:
             )
         self.sizes |= {v.name for v in form.variables()}
         return value
+
+
+def _unreadable(expr: Any, choices: bool) -> UnsupportedError:
+    functions = "floor, Mod, BitXor, Max, Min and Piecewise" if choices else "floor, Mod and BitXor"
+    return UnsupportedError(
+        f"{expr} is not quasi-affine",
+        f"an index expression consists of integers, symbols, +, factors, {functions}; "
+        "factors and divisors are integers or positive sizes",
+        "replace one variable of each product or quotient by a number",
+    )
 
 
 def _bounds_of(expr: Any, bounds: Mapping[str, Interval]) -> Interval:

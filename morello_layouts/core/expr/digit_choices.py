@@ -7,7 +7,7 @@ from itertools import combinations
 from math import gcd
 from typing import Final, NamedTuple
 
-from morello_layouts.core.expr.affine import AffineExpr, Atom, BitXor, Digit, digit
+from morello_layouts.core.expr.affine import AffineExpr, Atom, Call, Digit, comparison, digit
 from morello_layouts.core.expr.bounds import Interval
 from morello_layouts.core.expr.sizes import Int, SizeExpr, sign
 from morello_layouts.core.fields import frozen
@@ -19,7 +19,8 @@ class CostModel:
     """The cost of each operation, in any unit.
 
     An expression costs the sum over its tree, without sharing. A sum of k terms takes k - 1
-    additions; a factor of -1 in a sum is free. An exclusive or costs as much as an addition.
+    additions; a factor of -1 in a sum is free. An exclusive or, min, max,
+    a comparison or a choice costs as much as an addition.
 
     >>> from morello_layouts.core.expr.affine import variable
     >>> CostModel().cost(24 * (variable("d1") // 4) + variable("d1") % 4)
@@ -47,9 +48,13 @@ class CostModel:
                 total += self._by(factor, self.multiply)
             if isinstance(atom, Digit):
                 total += self.cost(atom.operand, known) + self.digit(atom.divisor, atom.modulus)
-            elif isinstance(atom, BitXor):
-                total += sum([self.cost(part, known) for part in atom.parts])
-                total += self.add * (len(atom.parts) - 1)
+            elif isinstance(atom, Call):
+                parts = atom.parts
+                if len(parts) == 1:
+                    left, _, right = comparison(atom)
+                    parts = (left, right)
+                total += sum([self.cost(part, known) for part in parts])
+                total += self.add if atom.kind == "select" else self.add * (len(parts) - 1)
         known[id(form)] = form, total  # the form stays, so that its id is not used again
         return total
 

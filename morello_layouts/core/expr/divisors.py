@@ -6,7 +6,7 @@ from functools import reduce
 from math import gcd
 from typing import Final, NamedTuple
 
-from morello_layouts.core.expr.affine import AffineExpr, Atom, BitXor, Digit, Var, floors_of
+from morello_layouts.core.expr.affine import AffineExpr, Atom, Call, Digit, Var, floors_of
 from morello_layouts.core.expr.sizes import Int, common_divisor
 
 
@@ -46,8 +46,13 @@ class _Divisors:
         quotient = operand.number // d.divisor
         return quotient if d.modulus is None else common_divisor(quotient, d.modulus)
 
-    def xor(self, x: BitXor, parts: list[Divisor]) -> Int:
-        """Return the largest power of two that divides all parts; 0 if all are 0."""
+    def call(self, x: Call, parts: list[Divisor]) -> Int:
+        """Return what divides all parts, of xor a power of two; 0 if all are 0."""
+        if len(parts) == 1:
+            return 1
+        if x.kind != "xor":
+            chosen = parts[x.kind == "select" :]
+            return reduce(common_divisor, [part.number for part in chosen])
         bits = reduce(gcd, (greatest_number(part.number) for part in parts), 0)
         return bits & -bits
 

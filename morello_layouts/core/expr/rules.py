@@ -28,16 +28,17 @@ To add a rule:
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, reduce
 from itertools import chain
 from typing import Generic, TypeVar
 
-from morello_layouts.core.expr.affine import AffineExpr, Atom, BitXor, Digit, Var, digit, xor
+from morello_layouts.core.expr import choices
+from morello_layouts.core.expr.affine import AffineExpr, Atom, BitXor, Call, Digit, Var, digit, xor
 from morello_layouts.core.expr.sizes import Int, SizeExpr, common_divisor, is_nonnegative, magnitude
 from morello_layouts.core.fields import frozen
 
-Node = TypeVar("Node", Digit, AffineExpr, BitXor)
+Node = TypeVar("Node", Digit, AffineExpr, Call)
 
 
 @frozen
@@ -259,7 +260,7 @@ def _is_power_of_two(n: Int) -> bool:
     return isinstance(n, int) and n.bit_count() == 1
 
 
-def xor_nested(x: BitXor) -> AffineExpr | None:
+def xor_nested(x: Call) -> AffineExpr | None:
     """(x ^ (y ^ z)) = x ^ y ^ z.
 
     For any x, y and z.
@@ -271,7 +272,7 @@ def xor_nested(x: BitXor) -> AffineExpr | None:
     return _xor(p for part, a in pairs for p in (a.parts if isinstance(a, BitXor) else (part,)))
 
 
-def xor_equal(x: BitXor) -> AffineExpr | None:
+def xor_equal(x: Call) -> AffineExpr | None:
     """(x ^ x) ^ y = y.
 
     For any x and y; two parts that are equal have no effect.
@@ -285,7 +286,7 @@ def xor_equal(x: BitXor) -> AffineExpr | None:
     return None if len(left) == len(x.parts) else _xor(left)
 
 
-def xor_numbers(x: BitXor) -> AffineExpr | None:
+def xor_numbers(x: Call) -> AffineExpr | None:
     """(x ^ 0) = x, and x ^ p ^ q = x ^ r.
 
     If r is the number p ^ q.
@@ -298,7 +299,7 @@ def xor_numbers(x: BitXor) -> AffineExpr | None:
     return _xor(rest if total == _ZERO else [*rest, total])
 
 
-def xor_split(x: BitXor) -> AffineExpr | None:
+def xor_split(x: Call) -> AffineExpr | None:
     """(g·x + r) ^ (g·y + u) = g·(x ^ y) + (r ^ u).
 
     If g is a power of two above 1, [r] and [u] lie in 0..g - 1, and of the exclusive ors on the
@@ -531,20 +532,62 @@ DIGIT_RULES: tuple[Rule[Digit], ...] = (
     Rule("drop-inner-mod", drop_inner_mod),
     Rule("flatten-inner-div", flatten_inner_div),
     Rule("push-into-xor", push_into_xor),
+    Rule("push-into-choice", choices.push_into_choice),
 )
 
-XOR_RULES: tuple[Rule[BitXor], ...] = (
+XOR_RULES: tuple[Rule[Call], ...] = (
     Rule("xor-nested", xor_nested),
     Rule("xor-equal", xor_equal),
     Rule("xor-numbers", xor_numbers),
     Rule("xor-split", xor_split),
 )
 
+EXTREMUM_RULES: tuple[Rule[Call], ...] = (
+    Rule("extremum-nested", choices.extremum_nested),
+    Rule("extremum-decided", choices.extremum_decided),
+    Rule("extremum-shift", choices.extremum_shift),
+    Rule("extremum-scale", choices.extremum_scale),
+)
+
+COMPARE_RULES: tuple[Rule[Call], ...] = (
+    Rule("compare-decided", choices.compare_decided),
+    Rule("compare-bit", choices.compare_bit),
+    Rule("compare-scale", choices.compare_scale),
+    Rule("compare-floor", choices.compare_floor),
+)
+
+EQUAL_RULES: tuple[Rule[Call], ...] = (
+    Rule("equal-decided", choices.equal_decided),
+    Rule("equal-bit", choices.equal_bit),
+    Rule("equal-scale", choices.equal_scale),
+)
+
+SELECT_RULES: tuple[Rule[Call], ...] = (
+    Rule("select-decided", choices.select_decided),
+    Rule("select-equal", choices.select_equal),
+    Rule("select-extremum", choices.select_extremum),
+    Rule("select-shift", choices.select_shift),
+    Rule("select-number", choices.select_number),
+    Rule("select-swap", choices.select_swap),
+)
+
+RULES_OF_CALLS: Mapping[str, tuple[Rule[Call], ...]] = {
+    "xor": XOR_RULES,
+    "min": EXTREMUM_RULES,
+    "max": EXTREMUM_RULES,
+    ">=": COMPARE_RULES,
+    "==": EQUAL_RULES,
+    "!=": EQUAL_RULES,
+    "select": SELECT_RULES,
+}
+"""The rules of each operation on forms."""
+
 SUM_RULES: tuple[Rule[AffineExpr], ...] = (
     *TOP_DOWN_SUM_RULES,
     Rule("constant-variable", constant_variable),
     Rule("fold-div-mod", fold_div_mod),
     Rule("subtract-mod", subtract_mod),
+    Rule("compare-not", choices.compare_not),
 )
 
 LAST_RULES: tuple[Rule[AffineExpr], ...] = (Rule("reduce-factor", reduce_factor),)

@@ -5,10 +5,20 @@ Rewriting ends because every rule makes its node smaller: the tests measure both
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar, TypeAlias
 
-from morello_layouts.core.expr.affine import AffineExpr, Atom, BitXor, Digit, Var, with_operands
+from morello_layouts.core.expr.affine import (
+    AffineExpr,
+    Atom,
+    BitXor,
+    Call,
+    Digit,
+    Var,
+    is_condition,
+    with_operands,
+)
+from morello_layouts.core.expr.choices import decided, facts_of, follows, narrowed, without_smaller
 from morello_layouts.core.expr.conversions import latex
 from morello_layouts.core.expr.rules import (
     DIGIT_RULES,
@@ -17,11 +27,11 @@ from morello_layouts.core.expr.rules import (
     SUM_RULES,
     TOP_DOWN_DIGIT_RULES,
     TOP_DOWN_SUM_RULES,
-    XOR_RULES,
+    RULES_OF_CALLS,
     Node,
     Rule,
 )
-from morello_layouts.core.expr.substitution import replace_atoms
+from morello_layouts.core.expr.substitution import replace_atoms, substitute
 from morello_layouts.core.fields import frozen
 
 
@@ -93,11 +103,14 @@ def readable(form: AffineExpr) -> tuple[AffineExpr, tuple[RewriteStep, ...]]:
 class _Rewriter:
     """The rules, and what they made of the atoms met so far."""
 
-    __slots__ = ("known", "reduced", "simple", "steps")
+    __slots__ = ("facts", "known", "reduced", "simple", "steps")
 
-    def __init__(self, steps: list[RewriteStep] | None = None) -> None:
+    def __init__(
+        self, steps: list[RewriteStep] | None = None, facts: Sequence[AffineExpr] = ()
+    ) -> None:
+        self.facts = facts  #: forms that are at least 0 here, since a condition holds.
         #: the simplified form of each digit and exclusive or met so far.
-        self.known: dict[Digit | BitXor, AffineExpr] = {}
+        self.known: dict[Digit | Call, AffineExpr] = {}
         #: each form met by the last rules, and their result.
         self.reduced: dict[AffineExpr, AffineExpr] = {}
         #: operands that are simple, by id; they stay, so that no other form gets their id.
@@ -120,20 +133,62 @@ class _Rewriter:
             form = replace_atoms(asked, self.simplify_atom)
         return self.rewrite_sum(sum_rules(form, is_joined=form is asked), form)
 
-    def simplify_atom(self, atom: Digit | BitXor) -> AffineExpr:
+    def simplify_atom(self, atom: Digit | Call) -> AffineExpr:
         found = self.known.get(atom)
         if found is None:
             if isinstance(atom, Digit):
                 found = self.simplify_digit(atom)
             else:
-                found = self.simplify_xor(atom)
+                found = self.simplify_call(atom)
             self.known[atom] = found
         return found
 
-    def simplify_xor(self, x: BitXor) -> AffineExpr:
+    def simplify_call(self, x: Call) -> AffineExpr:
+        if x.kind == "select":
+            x = self.simplify_choice(x)
+        elif x.kind in ("min", "max") and is_condition(_alone(x)):
+            parts = list(x.parts)
+            for k, part in enumerate(parts):  # where the others do not decide
+                others = (one for one in (*parts[:k], *parts[k + 1 :]))
+                facts = [f for one in others for f in facts_of(one, x.kind == "min")]
+                parts[k] = self.simplify_under(facts, part)
+            x = Call(x.kind, parts)
         simple = with_operands(x, self.simplify_sum)
-        after = self.apply_first(XOR_RULES, simple)
+        after = self.by_facts(simple) if self.facts else None
+        if after is None:
+            after = self.apply_first(RULES_OF_CALLS[x.kind], simple)
         return _alone(simple) if after is None else self.simplify_sum(after)
+
+    def simplify_choice(self, x: Call) -> Call:
+        """Simplify each part of a choice where the condition says that it is taken."""
+        condition = self.simplify_sum(x.parts[0])
+        one, other = (
+            self.simplify_under([*facts_of(condition, holds)], part)
+            for part, holds in zip(x.parts[1:], (True, False), strict=True)
+        )
+        if one != other and not one.terms:  # i, where 3 is chosen if i is 3
+            difference = self.simplify_under([*facts_of(condition, True)], other - one)
+            one = one if difference.terms or difference.const else other
+        return Call("select", (condition, one, other))
+
+    def simplify_under(self, facts: Sequence[AffineExpr], form: AffineExpr) -> AffineExpr:
+        """Simplify a form for the values at which some forms are at least 0."""
+        if not facts or not form.terms:
+            return self.simplify_sum(form)
+        inner = _Rewriter(self.steps, (*self.facts, *facts))
+        variables = form.variables()
+        narrow = narrowed(variables, inner.facts)
+        inside = inner.run(substitute(form, narrow) if narrow else form)
+        own = {v.name: _alone(v) for v in variables if v.name in narrow}
+        return substitute(inside, own) if own else inside
+
+    def by_facts(self, x: Call) -> AffineExpr | None:
+        """Return what the facts make of a comparison, a min or a max; None if they say nothing."""
+        if len(x.parts) == 1:
+            return decided(x, lambda form, least: follows(form, least, self.facts))
+        if x.kind in ("min", "max"):
+            return without_smaller(x, lambda more: follows(more, 0, self.facts))
+        return None
 
     def simplify_digit(self, d: Digit) -> AffineExpr:
         simple = with_operands(d, self.simplify_operand)
@@ -159,9 +214,9 @@ class _Rewriter:
             form = joined
         return form
 
-    def flatten(self, d: Digit | BitXor) -> Digit | BitXor:
+    def flatten(self, d: Digit | Call) -> Digit | Call:
         """Apply the rules for digits of digits as long as the result is a digit."""
-        if isinstance(d, BitXor):
+        if isinstance(d, Call):
             return d
         while d.operand.has_digits:
             after = self.apply_first(TOP_DOWN_DIGIT_RULES, d)
@@ -210,9 +265,10 @@ def sum_rules(form: AffineExpr, *, is_joined: bool = False) -> tuple[Rule[Affine
 
     If ``is_joined``, join-digits was asked before.
     """
+    chooses = bool(form.terms) and type(form.terms[-1][0]) is Call
     if len(form.terms) < 2 or not form.has_digits:
-        return _SUM_RULES[True, False]
-    return _SUM_RULES[is_joined, _has_differences(form)]
+        return _SUM_RULES[True, False, chooses]
+    return _SUM_RULES[is_joined, _has_differences(form), chooses]
 
 
 def _has_differences(form: AffineExpr) -> bool:
@@ -233,7 +289,7 @@ def _alone(atom: Atom) -> AffineExpr:
     return AffineExpr(((atom, 1),), 0)
 
 
-def _map_atoms(form: AffineExpr, change: Callable[[Digit | BitXor], Digit | BitXor]) -> AffineExpr:
+def _map_atoms(form: AffineExpr, change: Callable[[Digit | Call], Digit | Call]) -> AffineExpr:
     """Return the form with digits and exclusive ors changed; the same object if none changes."""
     terms = [(a if isinstance(a, Var) else change(a), c) for a, c in form.terms]
     if all(a is b for (a, _), (b, _) in zip(terms, form.terms, strict=True)):
@@ -244,6 +300,7 @@ def _map_atoms(form: AffineExpr, change: Callable[[Digit | BitXor], Digit | BitX
 _OF_ONE = ("extract-multiples", "drop-remainder", "split-remainder")
 _OF_MODS = ("drop-mod", "split-remainder", "drop-inner-mod")
 _OF_XORS = ("push-into-xor",)
+_OF_CHOICES = ("push-into-choice",)
 _OF_DIGITS = ("flatten-nested", "drop-inner-mod", "flatten-inner-div")
 
 _DIGIT_RULES = {
@@ -253,19 +310,22 @@ _DIGIT_RULES = {
         *(_OF_ONE if alone else ("flatten-nested", *_OF_XORS)),
         *(_OF_DIGITS if kind in (Var, type(None)) else ()),
         *(() if kind is BitXor else _OF_XORS),
+        *(() if kind is Call else _OF_CHOICES),
     )
-    for kind in (Var, Digit, BitXor, type(None))
+    for kind in (Var, Digit, BitXor, Call, type(None))
     for alone in (False, True)
     for mods in (False, True)
 }
 _SUM_RULES = {
-    (is_joined, differences): _but(
+    (is_joined, differences, chooses): _but(
         SUM_RULES,
+        *(() if chooses else ("compare-not",)),
         *(("join-digits",) if is_joined else ()),
         *(() if differences else ("fold-div-mod", "subtract-mod")),
     )
     for is_joined in (False, True)
     for differences in (False, True)
+    for chooses in (False, True)
 }
 
 Simplifier: TypeAlias = Callable[[AffineExpr], tuple[AffineExpr, tuple[RewriteStep, ...]]]

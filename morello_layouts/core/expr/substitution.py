@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping
-from functools import reduce
 from typing import Any
 
 from morello_layouts.core.expr.affine import (
     AffineExpr,
     Atom,
-    BitXor,
+    Call,
     Digit,
     Var,
+    call,
     digit,
     variable,
     with_operands,
-    xor,
 )
+from morello_layouts.core.expr.calls import OPERATIONS
 from morello_layouts.core.expr.sizes import Int
 from morello_layouts.core.fields import frozen
 
@@ -46,8 +45,8 @@ class _PythonOperators:
         quotient = operand if d.divisor == 1 else operand // d.divisor
         return quotient if d.modulus is None else quotient % d.modulus
 
-    def xor(self, x: BitXor, parts: list[Any]) -> Any:
-        return reduce(operator.xor, parts)
+    def call(self, x: Call, parts: list[Any]) -> Any:
+        return OPERATIONS[x.kind].value(*parts)
 
     def sum(self, terms: list[tuple[Atom, Int, Any]], const: Int) -> Any:
         # A value alone stays as it is: the digits of an offset, which a sum would lose.
@@ -67,8 +66,8 @@ class _Rebuilt:
         modulus = None if d.modulus is None else self.number(d.modulus)
         return digit(operand, self.number(d.divisor), modulus)
 
-    def xor(self, x: BitXor, parts: list[AffineExpr]) -> AffineExpr:
-        return xor(*parts)
+    def call(self, x: Call, parts: list[AffineExpr]) -> AffineExpr:
+        return call(x.kind, *parts)
 
     def sum(self, terms: list[tuple[Atom, Int, AffineExpr]], const: Int) -> AffineExpr:
         total = AffineExpr((), self.number(const))
@@ -102,7 +101,7 @@ def replace_digits(form: AffineExpr, change: Callable[[Digit], AffineExpr]) -> A
     3*i + 2
     """
 
-    def changed(atom: Digit | BitXor) -> AffineExpr:
+    def changed(atom: Digit | Call) -> AffineExpr:
         if isinstance(atom, Digit):
             return change(atom)
         return AffineExpr(((with_operands(atom, lambda x: replace_digits(x, change)), 1),), 0)
@@ -110,7 +109,7 @@ def replace_digits(form: AffineExpr, change: Callable[[Digit], AffineExpr]) -> A
     return replace_atoms(form, changed)
 
 
-def replace_atoms(form: AffineExpr, change: Callable[[Digit | BitXor], AffineExpr]) -> AffineExpr:
+def replace_atoms(form: AffineExpr, change: Callable[[Digit | Call], AffineExpr]) -> AffineExpr:
     """Return the form with its digits and exclusive ors replaced; the same object if none changes.
 
     >>> i, j = variable("i", 0, 7), variable("j", 0, 7)
@@ -134,7 +133,8 @@ def replace_atoms(form: AffineExpr, change: Callable[[Digit | BitXor], AffineExp
 def map_ints(form: AffineExpr, change: Callable[[Int], Int]) -> AffineExpr:
     """Return the form with every number changed: factors, constants, divisors, moduli and bounds.
 
-    >>> from morello_layouts.core.expr.sizes import SizeExpr
+    >>> from morello_layouts.core.expr.calls import OPERATIONS
+from morello_layouts.core.expr.sizes import SizeExpr
     >>> n = SizeExpr.named("N")
     >>> row_major = n * variable("i", 0, 7) + variable("j", 0, n - 1)
     >>> print(map_ints(row_major, lambda n: n if isinstance(n, int) else n.evaluate({"N": 5})))

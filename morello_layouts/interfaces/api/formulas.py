@@ -112,8 +112,13 @@ def _symbols(expr: sympy.Expr | str | int) -> dict[str, sympy.Symbol]:
     return symbols
 
 
-def form_of(expr: sympy.Expr | str, bounds: Bounds, language: Language = "python") -> AffineExpr:
-    """Return an expression as the simplifier's own form; arguments as of :func:`simplify`."""
+def form_of(
+    expr: sympy.Expr | str, bounds: Bounds, language: Language = "python", *, choices: bool = True
+) -> AffineExpr:
+    """Return an expression as the simplifier's own form; arguments as of :func:`simplify`.
+
+    Without ``choices`` it has no min, max, comparison or choice, as formulas of layouts.
+    """
     if isinstance(bounds, str):
         bounds = notations.parse_bounds(bounds)
     require_type(bounds, Mapping, "bounds", 'give for example bounds={"i": (0, 7)}')
@@ -129,8 +134,10 @@ def form_of(expr: sympy.Expr | str, bounds: Bounds, language: Language = "python
                 "a text is read as Python's or as C's",
                 "give language='c' for C and CUDA",
             )
-        read = parse_c_expression if language == "c" else notations.parse_expression
-        form = read(expr, intervals)
+        if language == "c":
+            form = parse_c_expression(expr, intervals)
+        else:
+            form = notations.parse_expression(expr, intervals, choices=choices)
     else:
         import sympy
 
@@ -142,7 +149,7 @@ def form_of(expr: sympy.Expr | str, bounds: Bounds, language: Language = "python
                 "an index expression is text or a SymPy expression",
                 'give for example "(32*i + j)//8"',
             )
-        form = form_from_sympy(expr, intervals)
+        form = form_from_sympy(expr, intervals, choices=choices)
     return promote_to_sizes(form, sizes)
 
 
@@ -340,7 +347,7 @@ def _form(
     sizes: AbstractSet[str],
     language: Language,
 ) -> AffineExpr:
-    form = expr if isinstance(expr, AffineExpr) else form_of(expr, bounds, language)
+    form = expr if isinstance(expr, AffineExpr) else form_of(expr, bounds, language, choices=False)
     form = promote_to_sizes(form, sizes)
     unknown = {v.name for v in form.variables()} - set(coordinates)
     if unknown:

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from morello_layouts.core.expr import AffineExpr, Atom, BitXor, Digit, Interval, Var
 from morello_layouts.core.expr.affine import printing_order
+from morello_layouts.core.expr.bounds import hull
 from morello_layouts.core.expr.sizes import (
     Int,
     Monomial,
@@ -240,7 +241,7 @@ class Lowering:
         if len(parts) == 1 and parts[0][1] == 1:
             return parts[0][0]
         signs = tuple(s for _, s in parts)
-        reach = _hull((interval, *partial))
+        reach = hull((interval, *partial))
         nodes = [node for node, _ in parts]
         return self.nodes.make(Op.SUM, nodes, interval, reach=reach, value=signs)
 
@@ -278,7 +279,7 @@ class Lowering:
             return self.nodes.make(Op.DIV, (node, divisor), quotient)
         # If / truncates, % is negative exactly when / is one too large; if / rounds down, % never
         # is. Neither step leaves the range of x.
-        near = self.nodes.make(Op.DIV, (node, divisor), _hull((quotient, Interval(0, 0))))
+        near = self.nodes.make(Op.DIV, (node, divisor), hull((quotient, Interval(0, 0))))
         rest = self.nodes.make(Op.MOD, (node, divisor), Interval(1 - by, by - 1))
         is_above = self.nodes.condition(Op.LT, rest, self.nodes.const(0))
         return self.nodes.make(Op.SUM, (near, is_above), quotient, value=(1, -1))
@@ -361,28 +362,3 @@ def _partial(pieces: Sequence[Term]) -> list[Interval]:
         const = sum((c for atom, c in pieces[: k + 1] if atom is None), start=0)
         sums.append(AffineExpr.from_terms(terms, const).interval)
     return sums
-
-
-def _hull(intervals: Sequence[Interval]) -> Interval:
-    """Return an interval that holds all of these; an undecided end is absent."""
-    lo, hi = intervals[0]
-    for other in intervals[1:]:
-        lo = _smaller(lo, other.lo)
-        hi = None if hi is None or other.hi is None else _larger(hi, other.hi)
-    return Interval(lo, hi)
-
-
-def _smaller(a: Int | None, b: Int | None) -> Int | None:
-    if a is None or b is None:
-        return None
-    if is_nonnegative(b - a):
-        return a
-    if is_nonnegative(a - b):
-        return b
-    return 0 if is_nonnegative(a) and is_nonnegative(b) else None
-
-
-def _larger(a: Int, b: Int) -> Int | None:
-    if is_nonnegative(a - b):
-        return a
-    return b if is_nonnegative(b - a) else None

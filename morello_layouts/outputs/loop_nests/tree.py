@@ -13,13 +13,13 @@ from morello_layouts.core.expr import (
     OPERATIONS,
     AffineExpr,
     Atom,
-    BitXor,
     Digit,
     Var,
     canonicalize,
     digit,
     variable,
 )
+from morello_layouts.core.expr.affine import with_operands
 from morello_layouts.core.expr.sizes import Int, SizeExpr, ceil_quotient, evaluated, is_nonnegative
 from morello_layouts.core.expr.substitution import replace_digits, substitute
 from morello_layouts.core.fields import frozen
@@ -92,9 +92,7 @@ class Hoist:
     def _atom(self, atom: Atom, level: int, stem: str) -> Atom:
         if isinstance(atom, Var):
             return atom
-        if isinstance(atom, BitXor):
-            return BitXor(self.at(part, level, f"{stem}_") for part in atom.parts)
-        return Digit(self.at(atom.operand, level, f"{stem}_"), atom.divisor, atom.modulus)
+        return with_operands(atom, lambda part: self.at(part, level, f"{stem}_"))
 
     def _factor(self, factor: Int, stem: str) -> Int:
         """Return a factor; a polynomial of sizes as a value before the loops, if its sign is known.

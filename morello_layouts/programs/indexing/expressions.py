@@ -13,7 +13,7 @@ from functools import partial, reduce
 from typing import Any, Final, NoReturn, TypeAlias
 
 from morello_layouts.core.expr import AffineExpr, Interval, Var, canonicalize
-from morello_layouts.core.expr.affine import Atom, BitXor, Digit
+from morello_layouts.core.expr.affine import Atom, Call, Digit
 from morello_layouts.core.expr.sizes import Int
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.limits import EXPR_NESTING, INDEXING_TEXT
@@ -335,8 +335,8 @@ class Forms:
         found = operand if d.divisor == 1 else floordiv(operand, d.divisor)
         return found if d.modulus is None else mod(found, d.modulus)
 
-    def xor(self, x: BitXor, parts: list[Expr]) -> NoReturn:
-        raise AssertionError("a bug: XLA has no exclusive or in indices")
+    def call(self, x: Call, parts: list[Expr]) -> NoReturn:
+        raise AssertionError(f"a bug: XLA has no {x} in indices")
 
     def sum(self, terms: list[tuple[Atom, Int, Expr]], const: Int) -> Expr:
         terms.sort(key=_print_key)
