@@ -17,8 +17,8 @@ sys.path.append(str(Path(__file__).parents[1]))
 from morello_layouts.core.expr import AffineExpr
 from morello_layouts.core.expr.affine import Call, Digit
 from morello_layouts.core.expr.rules import (
-    DIGIT_RULES,
     COMPARE_RULES,
+    DIGIT_RULES,
     EQUAL_RULES,
     EXTREMUM_RULES,
     LAST_RULES,

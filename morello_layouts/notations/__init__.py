@@ -2,8 +2,10 @@
 
 from morello_layouts.notations.bounds import parse_bounds as parse_bounds
 from morello_layouts.notations.expression import (
+    Facts as Facts,
     parse_assumptions as parse_assumptions,
     parse_expression as parse_expression,
+    parse_facts as parse_facts,
     parse_number as parse_number,
     parse_shape as parse_shape,
 )

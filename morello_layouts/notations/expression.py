@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from math import lcm
+from types import MappingProxyType
 from typing import Final
 
 from morello_layouts.core.checks import shown
 from morello_layouts.core.description import listed
-from morello_layouts.core.expr import AffineExpr, Interval, Var
+from morello_layouts.core.expr import AffineExpr, Call, Interval, Var
+from morello_layouts.core.expr.affine import is_condition
 from morello_layouts.core.expr.assumptions import Assumption
 from morello_layouts.core.expr.bounds import UNBOUNDED
+from morello_layouts.core.expr.choices import facts_of, is_at_least
 from morello_layouts.core.expr.conversions import as_number, promote_to_sizes
-from morello_layouts.core.expr.sizes import Int
+from morello_layouts.core.expr.sizes import Int, SizeExpr, evaluated, exact_quotient, is_nonnegative
+from morello_layouts.core.expr.substitution import map_ints
+from morello_layouts.core.fields import frozen
 from morello_layouts.core.limits import MAP_TEXT
 from morello_layouts.errors import ParseError, ShapeError
 from morello_layouts.notations.expression_reader import CHOICES, PYTHON, ExpressionReader
@@ -35,11 +41,16 @@ _CALL: Final = Terminal(
 
 
 def parse_expression(
-    text: str, bounds: Mapping[str, Interval], *, choices: bool = False
+    text: str,
+    bounds: Mapping[str, Interval],
+    *,
+    choices: bool = False,
+    sizes: Mapping[str, Int] = MappingProxyType({}),
 ) -> AffineExpr:
     """Parse an index expression; names without bounds may be any integer.
 
-    With ``choices`` it may compare and choose: ``min``, ``max``, ``i if i < 4 else j``.
+    With ``choices`` it may compare and choose: ``min``, ``max``, ``i if i < 4 else j``. Names in
+    ``sizes`` are these sizes.
 
     >>> print(parse_expression("floor((32*i + j)/8) % 4", {}))
     ((32*i + j)//8)%4
@@ -47,7 +58,9 @@ def parse_expression(
     source = Source(text, _SYNTAX)
     variables: dict[str, Var] = {}
 
-    def variable(name: str, _: int) -> Var:
+    def variable(name: str, _: int) -> Var | AffineExpr:
+        if name in sizes:
+            return AffineExpr((), sizes[name])
         if name not in variables:
             variables[name] = Var(name, bounds.get(name, UNBOUNDED))
         return variables[name]
@@ -229,6 +242,122 @@ def _positive(number: int, text: str, position: int) -> int:
             position=position,
         )
     return number
+
+
+@frozen
+class Facts:
+    """What is assumed where an expression is simplified."""
+
+    sizes: Mapping[str, Int]  #: what the names of sizes are, with divisors and differences.
+    differences: Mapping[str, Int]  #: names made for differences, each with what it is.
+    forms: tuple[AffineExpr, ...]  #: other facts: these are at least 0.
+
+    def named(self, form: AffineExpr) -> AffineExpr:
+        """Return a form with the sizes that the names of differences stand for."""
+
+        def value(size: Int) -> Int:
+            if isinstance(size, int):
+                return size
+            names = {name: SizeExpr.named(name) for name in size.names()}
+            return evaluated(size, names | dict(self.differences))
+
+        return map_ints(form, value) if self.differences else form
+
+
+_MULTIPLE_OF: Final = re.compile(rf"{_NAME}\s*%\s*(\w+)\s*==\s*0", re.ASCII)
+_DIVISOR_OF: Final = re.compile(rf"(\w+)\s*(?:\||divides)\s*{_NAME}", re.ASCII)
+
+
+def parse_facts(text: str, bounds: Mapping[str, Interval]) -> Facts:
+    """Parse what is assumed, separated by commas, semicolons or ``and``.
+
+    A name that begins with a capital, divides or is divided is a size of at least 1, if it has no
+    bounds. ``N % 4 == 0`` makes N four times a size, ``M <= N`` makes N the sum of M and a
+    difference; what else compares is kept as a fact.
+
+    >>> facts = parse_facts("N % 4 == 0, M <= K, i < M", {"i": Interval(0, None)})
+    >>> print({name: str(size) for name, size in facts.sizes.items()}, *facts.forms)
+    {'N': 'N', 'K': "K' + M - 1", 'M': 'M'} -i + M - 1
+    """
+    parts = [part for part in re.split(r",|;|\band\b|&+", text) if part.strip()]
+    ends = (end for interval in bounds.values() for end in interval)
+    own = {name for end in ends if isinstance(end, SizeExpr) for name in end.names()}
+    own |= {name for part in parts for name in _multiple(part.strip()) if not name.isdigit()}
+    own |= {name for name in re.findall(_NAME, text) if name[0].isupper()}
+    sizes: dict[str, Int] = {}
+    differences: dict[str, Int] = {}
+    others: list[str] = []
+    named: dict[str, Int] = {name: SizeExpr.named(name) for name in sorted(own - {*bounds, ""})}
+    divisors: dict[str, Int] = {}
+    for part in sorted(parts, key=lambda part: not _multiple(part.strip())[1].isdigit()):
+        name, by = _multiple(part.strip())
+        d = evaluated(parse_number(by), {**named, **sizes}) if name in named else 0
+        if name in named and isinstance(d, int):
+            _positive(d, text, text.find(part))
+            d = lcm(d, divisors.get(name, 1))
+        elif name not in named or name in sizes:
+            others.append(part)
+            continue
+        divisors[name] = d
+        sizes[name] = exact_quotient(named[name], d) * d
+    for part in others:
+        condition = _condition(part, text, bounds, {**named, **sizes})
+        atom = condition.as_atom()
+        is_equal = isinstance(atom, Call) and atom.kind == "=="
+        for fact in facts_of(condition, True):
+            if not fact.terms and isinstance(fact.const, SizeExpr):
+                _define(fact.const, is_equal, sizes, named, differences)
+    known = {**named, **sizes}
+    conditions = [_condition(part, text, bounds, known) for part in others]
+    facts = [fact for one in conditions for fact in facts_of(one, True)]
+    return Facts(known, differences, tuple([x for x in facts if not is_at_least(x, 0)]))
+
+
+def _multiple(part: str) -> tuple[str, str]:
+    """Return the name of a size and what divides it; empty if the part says something else."""
+    if found := _MULTIPLE_OF.fullmatch(part):
+        return found[1], found[2]
+    found = _DIVISOR_OF.fullmatch(part)
+    return (found[2], found[1]) if found else ("", "")
+
+
+def _condition(
+    part: str, text: str, bounds: Mapping[str, Interval], sizes: Mapping[str, Int]
+) -> AffineExpr:
+    condition = parse_expression(part, bounds, choices=True, sizes=sizes)
+    is_false = any(is_at_least(-fact, 1) for fact in facts_of(condition, True))
+    if (is_condition(condition) or condition == AffineExpr((), 1)) and not is_false:
+        return condition
+    raise ParseError(
+        f"an assumption: {shown(part.strip())} is never true"
+        if is_false
+        else f"an assumption: expected a condition, got {shown(part.strip())}",
+        "an assumption says what divides a size, or compares names",
+        "write for example N % 8 == 0, M <= N or i < 8",
+        text=text,
+        position=text.find(part.strip()),
+    )
+
+
+def _define(
+    fact: SizeExpr,
+    is_equal: bool,
+    sizes: dict[str, Int],
+    named: Mapping[str, Int],
+    differences: dict[str, Int],
+) -> None:
+    """Make a size that is at least another one the sum of that and of a difference from 0 on."""
+    known = {name for size in sizes.values() if isinstance(size, SizeExpr) for name in size.names()}
+    for name in sorted(fact.names() & named.keys() - sizes.keys() - known):
+        less = named[name] - fact  # at most the size of this name
+        if (isinstance(less, SizeExpr) and name in less.names()) or not is_nonnegative(less - 1):
+            continue
+        sizes[name] = less
+        if not is_equal:
+            sizes[name] = less + SizeExpr.named(f"{name}'") - 1
+            meant = {**named, **differences}
+            differences[f"{name}'"] = named[name] - evaluated(less, meant) + 1
+        return
 
 
 _SIZE: Final = re.compile(r"[0-9]{1,19}")

@@ -66,7 +66,7 @@ class Dialect:
         }
     )  #: the operators on bits, and those that compare and choose.
     #: how loosely these operators bind, from 1; what is absent ends an expression.
-    levels: Mapping[str, int] = field(
+    levels: dict[str, int] = field(
         default_factory=lambda: {"<<": 2, ">>": 2, "&": 5, "^": 6, "|": 8}
     )
 
@@ -117,7 +117,7 @@ CHOICES: Final = replace(
         re.ASCII,
     ),
     bitwise={**PYTHON.bitwise, **_BY_CONDITIONS},
-    levels={**PYTHON.levels, **dict.fromkeys(_COMPARISONS, 10), **_AFTER_BITS, "else": 18, "if": 20},
+    levels=PYTHON.levels | dict.fromkeys(_COMPARISONS, 10) | _AFTER_BITS | {"else": 18, "if": 20},
 )
 """Python's expressions with what compilers print: choices, comparisons, min and max."""
 
@@ -172,7 +172,7 @@ class ExpressionReader:
         self,
         source: Source,
         dialect: Dialect,
-        variable: Callable[[str, int], Var],
+        variable: Callable[[str, int], Var | AffineExpr],
         factor_fix: str = "",
     ) -> None:
         self.source, self.dialect, self.variable = source, dialect, variable
@@ -209,7 +209,9 @@ class ExpressionReader:
                 self._begin_not(groups[-1], start)
                 continue
             if kind == 3:
-                return Placed(AffineExpr(((self.variable(token, start), 1),), 0), start)
+                named = self.variable(token, start)
+                is_form = isinstance(named, AffineExpr)
+                return Placed(named if is_form else AffineExpr(((named, 1),), 0), start)
             if kind == 2:
                 source.need("(")
             if is_sign:

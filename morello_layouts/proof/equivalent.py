@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final
 from morello_layouts.core.expr import AffineExpr, coordinate_variables
 from morello_layouts.core.expr.conversions import public_size
 from morello_layouts.core.expr.divisors import divisor_of, greatest_number
-from morello_layouts.core.expr.sizes import Int, common_divisor
+from morello_layouts.core.expr.sizes import Int, SizeExpr, common_divisor
 from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.lazy import NotInstalledError, numpy as np
 from morello_layouts.core.limits import ISL_OPERATIONS, PROOF_COUNTED, PROOF_ELEMENTS, PROOF_FIRST
@@ -40,7 +40,15 @@ from morello_layouts.proof.comparison import (
     first_positions,
     judge_formulas_too,
 )
-from morello_layouts.proof.isl import Space, differ, first_point, value_of_form
+from morello_layouts.proof.isl import (
+    Parameters,
+    Space,
+    at_least,
+    differ,
+    first_point,
+    regions,
+    union,
+)
 from morello_layouts.proof.library import isl
 from morello_layouts.proof.separable import Separable
 from morello_layouts.proof.verdict import ALL_SIZES, Proof
@@ -155,16 +163,34 @@ def _effect(maps: Sequence[AnyMap], proof: Proof) -> str:
 
 
 @ask_isl(EQUAL)
-def are_equal(a: AffineExpr, b: AffineExpr, *, context: isl.Context) -> Proof:
+def are_equal(
+    a: AffineExpr, b: AffineExpr, facts: Sequence[AffineExpr] = (), *, context: isl.Context
+) -> Proof:
     """Decide whether two expressions have the same value for all values of their variables.
 
-    A counterexample gives the variables' values by name.
+    Only values count at which the facts are at least 0. A counterexample gives the variables'
+    values by name.
     """
-    bounds = {v.name: v.interval for form in (a, b) for v in form.variables()}
-    space = Space.within(bounds, context)
-    wrong = differ(value_of_form(a, space).function, value_of_form(b, space).function, space.domain)
+    bounds = {v.name: v.interval for form in (a, b, *facts) for v in form.variables()}
+    ends = (end for interval in bounds.values() for end in interval)
+    sizes = {name for end in ends if isinstance(end, SizeExpr) for name in end.names()}
+    sizes |= {name for form in (a, b, *facts) for name in form.sizes()}
+    parameters = Parameters.of([SizeExpr.named(name) for name in sorted(sizes)])
+    space = Space.within(bounds, context, parameters)
+    everything = space.domain.get_space()
+    for fact in facts:
+        held = (at_least(x, 0).intersect(here) for here, x in regions(fact, space))
+        space = replace(space, domain=union(held, everything))
+    parts = (
+        differ(x, y, both)
+        for here, x in regions(a, space)
+        for both, y in regions(b, replace(space, domain=here))
+    )
+    wrong = union(parts, everything)
     if wrong.is_empty():
         return Proof(EQUAL, True, "both have the same value everywhere")
+    if sizes:
+        return Proof(EQUAL, False, "they differ at some sizes")
     values = dict(zip(bounds, first_point(wrong), strict=True))
     reason = f"at {values} they are {a.evaluate(values)} and {b.evaluate(values)}"
     return Proof(EQUAL, False, reason, counterexample=values)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 
-from morello_layouts.core.expr import AffineExpr, Call, Interval
+from morello_layouts.core.expr import AffineExpr, Call, Digit, Interval
+from morello_layouts.core.expr.affine import with_operands
 from morello_layouts.core.expr.assumptions import Assumption
 from morello_layouts.core.expr.sizes import Int, Monomial, Quotient, SizeExpr
-from morello_layouts.core.expr.substitution import value_of
+from morello_layouts.core.expr.substitution import replace_atoms, value_of
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.limits import ISL_BITS
 from morello_layouts.core.recipe import Recipe, linear_index, physical_coordinates
@@ -410,6 +411,52 @@ def value_of_form(form: AffineExpr, space: Space) -> Value:
             raise _no_xor(atom)
     values = {name: Value.of(x, space) for name, x in space.variables.items()}
     return value_of(form, values, partial(Value.constant, space=space))  # type: ignore[no-any-return]
+
+
+def regions(form: AffineExpr, space: Space) -> Iterator[tuple[isl.Set, isl.Aff]]:
+    """Yield parts of the domain, and the function that an expression is on each.
+
+    On each part every comparison, min, max and choice is decided.
+    """
+    calls = (a for a in form.atoms() if isinstance(a, Call) and a.kind != "xor")
+    call = min(calls, key=lambda a: a.depth, default=None)
+    if call is None:
+        yield space.domain, value_of_form(form, space).function
+        return
+    for conditions, value in _cases(call):
+        here = space.domain
+        for condition in conditions:
+            here = here.intersect(at_least(value_of_form(condition, space).function, 0))
+        if not here.is_empty():
+            yield from regions(_replaced(form, call, value), replace(space, domain=here))
+
+
+def _cases(call: Call) -> Iterator[tuple[list[AffineExpr], AffineExpr]]:
+    """Yield the values of an operation, each with forms that are at least 0 where it has it."""
+    one, zero = AffineExpr((), 1), AffineExpr((), 0)
+    first = call.parts[0]
+    if call.kind in ("min", "max"):
+        up = 1 if call.kind == "max" else -1
+        for part in call.parts:
+            yield [(part - other) * up for other in call.parts if other is not part], part
+    elif call.kind == ">=":
+        yield [first], one
+        yield [-first - 1], zero
+    else:
+        other, same = call.parts[1:] if call.kind == "select" else (zero, one)
+        if call.kind == "!=":
+            other, same = same, other
+        yield [first, -first], same
+        yield from (([x - 1], other) for x in (first, -first))
+
+
+def _replaced(form: AffineExpr, call: Call, value: AffineExpr) -> AffineExpr:
+    def change(atom: Digit | Call) -> AffineExpr:
+        if atom == call:
+            return value
+        return AffineExpr(((with_operands(atom, lambda x: _replaced(x, call, value)), 1),), 0)
+
+    return replace_atoms(form, change)
 
 
 @frozen

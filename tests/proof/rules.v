@@ -13,6 +13,14 @@ Open Scope Z_scope.
 
 Notation "x // s" := (Z.div x s) (at level 40, left associativity).
 Infix "xor" := Z.lxor (at level 55, left associativity).
+Notation "'max' ( x , y )" := (Z.max x y).
+Notation "'max' ( x , y , z )" := (Z.max (Z.max x y) z).
+Notation "'min' ( x , y )" := (Z.min x y).
+Notation "'min' ( x , y , z )" := (Z.min (Z.min x y) z).
+Notation "'select' ( c , x , y )" := (if c =? 0 then (y : Z) else (x : Z)).
+Definition ge0 x := if 0 <=? x then 1 else 0.
+Definition eq0 x := if x =? 0 then 1 else 0.
+Definition ne0 x := if x =? 0 then 0 else 1.
 Definition power_of_two n := exists i, 0 <= i /\ n = 2 ^ i.
 
 (* Digits *)
@@ -249,6 +257,114 @@ Proof.
   apply (by_halves g); trivial.
   - now rewrite xor_div, !div_add, !small_div, !Z.add_0_r by trivial.
   - now rewrite xor_mod, !mod_add, !Z.mod_small by trivial || lia.
+Qed.
+
+(* Choices: min, max, select and comparisons, which are 1 or 0 *)
+
+Ltac by_cases := unfold ge0, eq0, ne0 in *; repeat match goal with
+  | |- context [?a <=? ?b] => destruct (Z.leb_spec a b)
+  | |- context [?a =? ?b] => destruct (Z.eqb_spec a b)
+  | |- context [Z.max ?a ?b] => destruct (Z.max_spec a b) as [[? ->] | [? ->]]
+  | |- context [Z.min ?a ?b] => destruct (Z.min_spec a b) as [[? ->] | [? ->]]
+  end; try lia; try nia.
+
+Theorem extremum_nested : forall x y z, max(x, max(y, z)) = max(x, y, z) /\ min(x, min(y, z)) =
+  min(x, y, z).
+Proof. lia. Qed.
+
+Theorem extremum_decided : forall x y, 0 <= x - y -> max(x, y) = x /\ min(x, y) = y.
+Proof. lia. Qed.
+
+Theorem extremum_shift : forall x z y, max(x + z, y + z) = max(x, y) + z /\ min(x + z, y + z) =
+  min(x, y) + z.
+Proof. lia. Qed.
+
+Theorem extremum_scale : forall g x y, 0 < g -> max(g * x, g * y) = g * max(x, y) /\ min(g * x, g
+  * y) = g * min(x, y) /\ max(-g * x, -g * y) = -g * min(x, y) /\ min(-g * x, -g * y) = -g *
+  max(x, y).
+Proof. intros. repeat split; by_cases. Qed.
+
+Lemma div_max x y s : 0 < s -> Z.max x y // s = Z.max (x // s) (y // s).
+Proof.
+  intros. destruct (Z.max_spec x y) as [[? ->] | [? ->]];
+    pose proof (Z.div_le_mono x y s); pose proof (Z.div_le_mono y x s); lia.
+Qed.
+
+Lemma div_min x y s : 0 < s -> Z.min x y // s = Z.min (x // s) (y // s).
+Proof.
+  intros. destruct (Z.min_spec x y) as [[? ->] | [? ->]];
+    pose proof (Z.div_le_mono x y s); pose proof (Z.div_le_mono y x s); lia.
+Qed.
+
+Theorem push_into_choice : forall g x y r s p c n, 0 < g -> 0 < s -> 0 <= n -> (g * max(x, y) + r)
+  // s = max((g * x + r) // s, (g * y + r) // s) /\ (g * min(x, y) + r) // s = min((g * x + r) //
+  s, (g * y + r) // s) /\ (r - g * max(x, y)) // s = min((r - g * x) // s, (r - g * y) // s) /\ (r
+  - g * min(x, y)) // s = max((r - g * x) // s, (r - g * y) // s) /\ ((p * select(c, x, y) + r) //
+  s) mod n = select(c, ((p * x + r) // s) mod n, ((p * y + r) // s) mod n).
+Proof.
+  intros. rewrite <- !div_max, <- !div_min by lia.
+  repeat split; try (f_equal; by_cases); by_cases; reflexivity.
+Qed.
+
+Theorem compare_decided : forall x y, 0 <= x -> 1 <= -y -> (ge0 (x)) = 1 /\ (ge0 (y)) = 0.
+Proof. intros. split; by_cases. Qed.
+
+Theorem compare_bit : forall x, -1 <= x <= 0 -> (ge0 (x)) = x + 1.
+Proof. intros. by_cases. Qed.
+
+Theorem compare_scale : forall g y r q, 0 < g -> q * g <= r <= q * g + g - 1 -> (ge0 (g * y + r))
+  = (ge0 (y + q)).
+Proof. intros. by_cases. Qed.
+
+Theorem compare_floor : forall x s q, 0 < s -> (ge0 (x // s + q)) = (ge0 (x + s * q)) /\ (ge0 (q -
+  x // s)) = (ge0 (s * q + s - 1 - x)).
+Proof.
+  intros x s q S. pose proof (Z.div_mod x s). pose proof (Z.mod_pos_bound x s). split; by_cases.
+Qed.
+
+Theorem equal_decided : forall x y, (1 <= x \/ 1 <= -x) -> 0 <= y <= 0 -> (eq0 (x)) = 0 /\ (eq0
+  (y)) = 1 /\ (ne0 (x)) = 1 /\ (ne0 (y)) = 0.
+Proof. intros. repeat split; by_cases. Qed.
+
+Theorem equal_bit : forall x, 0 <= x <= 1 -> (eq0 (x)) = 1 - x /\ (ne0 (x)) = x /\ (eq0 (-x)) = 1
+  - x /\ (ne0 (-x)) = x.
+Proof. intros. repeat split; by_cases. Qed.
+
+Theorem equal_scale : forall g y r, 0 < g -> 1 <= r <= g - 1 -> (eq0 (g * y)) = (eq0 (y)) /\ (ne0
+  (g * y)) = (ne0 (y)) /\ (eq0 (g * y + r)) = 0 /\ (ne0 (g * y + r)) = 1.
+Proof.
+  intros g y r G R. assert (y <= -1 \/ y = 0 \/ 1 <= y) as [Y | [-> | Y]] by lia;
+    repeat split; by_cases.
+Qed.
+
+Theorem select_decided : forall c x y e, (1 <= c \/ 1 <= -c) -> 0 <= e <= 0 -> select(c, x, y) = x
+  /\ select(e, x, y) = y.
+Proof. intros. split; by_cases. Qed.
+
+Theorem select_equal : forall c x, select(c, x, x) = x.
+Proof. intros. by_cases. Qed.
+
+Theorem select_extremum : forall x z g, 0 < g -> select((ge0 (x)), z + g * x, z) = max(z + g * x,
+  z) /\ select((ge0 (x)), z + g * x + g, z) = max(z + g * x + g, z) /\ select((ge0 (x)), z - g *
+  x, z) = min(z - g * x, z) /\ select((ge0 (x)), z - g * x - g, z) = min(z - g * x - g, z).
+Proof. intros. repeat split; by_cases. Qed.
+
+Theorem select_shift : forall c x z y, select(c, x + z, y + z) = select(c, x, y) + z.
+Proof. intros. by_cases. Qed.
+
+Theorem select_number : forall c p, 0 <= c <= 1 -> select(c, p, 0) = p * c.
+Proof. intros c p C. assert (c = 0 \/ c = 1) as [-> | ->] by lia; by_cases. Qed.
+
+Theorem select_swap : forall c y, 0 <= c <= 1 -> select(c, 0, y) = select(1 - c, y, 0).
+Proof. intros c y C. assert (c = 0 \/ c = 1) as [-> | ->] by lia; by_cases. Qed.
+
+Theorem compare_not : forall p x c e, p - p * (ge0 (x)) = p * (ge0 (-x - 1)) /\ p - p * (eq0 (x))
+  = p * (ne0 (x)) /\ p - p * min(c, e) = p * max(1 - c, 1 - e) /\ p - p * max(c, e) = p * min(1 -
+  c, 1 - e).
+Proof.
+  intros. replace (Z.max (1 - c) (1 - e)) with (1 - Z.min c e) by lia.
+  replace (Z.min (1 - c) (1 - e)) with (1 - Z.max c e) by lia.
+  repeat split; try ring; by_cases.
 Qed.
 
 (* Rules for more than two parts apply the rules for two again. *)

@@ -24,6 +24,8 @@ CLAUSES: Final = {
     rf"\[{_E}\] lies in {_E}\.\.{_E}": "{1} <= {0} <= {2}",
     rf"\[{_E}\] and \[{_E}\] lie in {_E}\.\.{_E}": "{2} <= {0} <= {3} /\\ {2} <= {1} <= {3}",
     rf"(\w) is the only value in \[{_E}\]": "{0} <= {1} <= {0}",
+    rf"\[{_E}\] is at least {_E}": "{1} <= {0}",
+    rf"\[{_E}\] or \[{_E}\] is at least {_E}": "({2} <= {0} \\/ {2} <= {1})",
     rf"{_E} divides {_E}": "({0} | {1})",
     rf"one of {_E} and {_E} divides the other \(then (\w) is the smaller\)": (
         "(({0} | {1}) /\\ {2} = {0} \\/ ({1} | {0}) /\\ {2} = {1})"
@@ -44,6 +46,7 @@ NOT_NEEDED: Final = (
     "each modulus is above 1 or absent (for n = 1, a digit would be joined to itself)",
     "s > 1 and e is a multiple of c·n, larger than c·n",
     "and smaller than c",
+    "at most one part on the right has a division",
     "and no other digit of the sum has the same operand (two digits of one operand may join later)",
 )
 """Conditions under which a rule may fire, but without which its identity holds, and is proved."""
@@ -60,7 +63,8 @@ def stated(rule: Rule[Any]) -> str:
     said = said.removeprefix("If ").strip(" ,") if said.startswith("If ") else ""
     letters = dict.fromkeys(re.findall(r"\b[a-z]\b", f"{identity} {_condition(said, ' ')}"))
     outside = re.sub(r"mod (\w+|\([^()]*\))", "", identity)
-    positive = [x for x in letters if x in outside and f"{x} is absent" not in said]
+    divided = re.findall(r"\b[a-z]\b", outside)
+    positive = [x for x in letters if x in divided and f"{x} is absent" not in said]
     bounds = [f"0 {'<' if x in positive else '<='} {x}" for x in letters if x in SIZES]
     conditions = _condition(said, "\n").split("\n") if said else []
     conclusion = " /\\ ".join(_coq(part) for part in identity.split(", and "))
@@ -89,6 +93,8 @@ def _condition(said: str, joint: str) -> str:
 
 
 def _coq(expression: str) -> str:
+    for sign, name in ((">=", "ge0"), ("==", "eq0"), ("!=", "ne0")):  # 1 or 0
+        expression = re.sub(rf"\(([^()]+) {sign} 0\)", rf"({name} (\1))", expression)
     return expression.replace("·", " * ").replace("^", "xor")
 
 

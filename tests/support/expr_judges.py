@@ -23,6 +23,9 @@ SIZES = (1, 2, 3, 5)
 MOST_POINTS = 200_000
 """Points up to which a domain is enumerated; ISL decides on larger and unbounded ones."""
 
+WINDOW = 12
+"""How far from an end or from 0 values without end are tried where ISL cannot read a form."""
+
 
 def as_form(node: Digit | Call | AffineExpr) -> AffineExpr:
     """Return a node of a rule, an atom or a sum, as a form."""
@@ -42,9 +45,19 @@ def points_of(variables: Iterable[Any]) -> int | None:
     return int(prod(v.interval.hi - v.interval.lo + 1 for v in variables))
 
 
+def window(v: Any) -> tuple[int, int]:
+    """Return the ends of a variable, or of values near the end that it has."""
+    lo, hi = v.interval
+    lo = lo if lo is not None else -WINDOW if hi is None else hi - 2 * WINDOW
+    return lo, lo + 2 * WINDOW if hi is None else hi
+
+
 def grid_of(variables: Iterable[Any]) -> dict[str, Any]:
-    """Return all values of bounded variables: an array for each name; the arrays broadcast."""
-    ranges = [np.arange(v.interval.lo, v.interval.hi + 1) for v in variables]
+    """Return all values of bounded variables: an array for each name; the arrays broadcast.
+
+    Of a variable without an end, the values near the other end, or near 0.
+    """
+    ranges = [np.arange(lo, hi + 1) for lo, hi in map(window, variables)]
     return {v.name: a for v, a in zip(variables, np.ix_(*ranges), strict=True)}
 
 
@@ -91,7 +104,8 @@ def _judged(a: AffineExpr, b: AffineExpr, _bounds: tuple[Interval, ...]) -> dict
 def _differences(a: AffineExpr, b: AffineExpr) -> dict[str, Any] | None:
     variables = variables_of(a, b)
     points = points_of(variables)
-    if points is None or points > MOST_POINTS:
+    chooses = any(isinstance(x, Call) and x.kind != "xor" for f in (a, b) for x in f.atoms())
+    if not chooses and (points is None or points > MOST_POINTS):
         return _differences_by_isl(a, b, variables)
     values = grid_of(variables)
     wrong = np.argwhere(np.broadcast_to(a.evaluate(values) != b.evaluate(values), _shape(values)))

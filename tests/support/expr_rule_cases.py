@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from morello_layouts.core.expr import AffineExpr, Call, Digit, digit, variable
-from morello_layouts.core.expr.affine import xor
+from morello_layouts.core.expr.affine import call, xor
 from morello_layouts.core.expr.rules import DIGIT_RULES, RULES_OF_CALLS, Rule
 from tests.support import expr_rule_makers as make
 from tests.support.expr_judges import as_form, differences
@@ -110,6 +110,28 @@ i = variable("i", 0, 31)
 j = variable("j", 0, 3)
 x, y = variable("x"), variable("y")
 d0, d1, d2 = (variable(f"d{k}", 0, 9) for k in range(3))
+
+
+def number(n: int) -> AffineExpr:
+    return AffineExpr((), n)
+
+
+def _least(*parts: AffineExpr) -> AffineExpr:
+    return call("min", *parts)
+
+
+def _most(*parts: AffineExpr) -> AffineExpr:
+    return call("max", *parts)
+
+
+def _ge(form: AffineExpr) -> AffineExpr:
+    return call(">=", form)
+
+
+def _choice(form: AffineExpr, one: AffineExpr, other: AffineExpr) -> AffineExpr:
+    """Return the choice of one form where another is at least 0."""
+    return call("select", _ge(form), one, other)
+
 
 ENTRIES = {
     "identity": Entry(
@@ -317,6 +339,199 @@ ENTRIES = {
             ((8 * i) ^ (8 * j + 8), "8*(i ^ j + 1)"),
             ((8 * i + 3) ^ (8 * j), "8*(i ^ j) + 3"),
         ),
+    ),
+    "extremum-nested": Entry(
+        (make.extremum_in_extremum,),
+        (make.extremum_in_another, make.extremum_without_common),
+        Example(
+            _most(i, _most(d0, d1)),
+            "max(d0, d1, i)",
+            _most(i, _least(d0, d1)),
+            "the inner one is a min",
+            _most(i, d0, d1),
+        ),
+    ),
+    "extremum-decided": Entry(
+        (make.extremum_apart, make.extremum_same),
+        (make.extremum_overlapping,),
+        Example(_most(i, number(-1)), "i", _most(i, number(1)), "i may be 0", i),
+        ((_least(8 * j + 7, number(31)), "8*j + 7"), (_most(x + 1, x), "x + 1")),
+    ),
+    "extremum-shift": Entry(
+        (make.extremum_with_common, make.extremum_of_sum_and_number),
+        (make.extremum_without_common,),
+        Example(
+            _least(i + x, d0 + x),
+            "x + min(d0, i)",
+            _least(i + x, d0 + 2 * x),
+            "the factors of x differ",
+            _least(i, d0) + x,
+        ),
+        ((_least(8 * i + 7, number(63)), "min(8*i, 56) + 7"),),
+    ),
+    "extremum-scale": Entry(
+        (make.extremum_of_multiples, make.extremum_of_negatives),
+        (make.extremum_of_coprimes,),
+        Example(
+            _least(8 * i, number(56)),
+            "8*min(i, 7)",
+            _least(8 * i, number(55)),
+            "8 does not divide 55",
+            8 * _least(i, number(6)),
+        ),
+        ((_most(-i, -d0), "-min(d0, i)"),),
+    ),
+    "push-into-choice": Entry(
+        (make.push_extremum, make.push_select),
+        (make.push_two_divisions, make.push_extremum_of_mod),
+        Example(
+            _least(8 * i, d0) // 8,
+            "min(d0//8, (8*i)//8)",
+            _least(8 * i, d0) % 8,
+            "a remainder may be smaller for a larger number",
+            _least(8 * i % 8, d0 % 8),
+        ),
+        ((_choice(d0 - 4, 8 * i, j) % 8, "((8*i)%8 if d0 >= 4 else j%8)"),),
+    ),
+    "compare-decided": Entry(
+        (make.compare_known,),
+        (make.compare_unknown,),
+        Example(_ge(i), "1", _ge(i - 1), "i may be 0", number(1)),
+        ((_ge(-i - 1), "0"),),
+    ),
+    "compare-bit": Entry(
+        (make.compare_of_bit,),
+        (make.compare_of_three,),
+        Example(
+            _ge(variable("r", 0, 1) - 1),
+            "r",
+            _ge(variable("r", 0, 2) - 1),
+            "r may be 2",
+            variable("r", 0, 2),
+        ),
+    ),
+    "compare-scale": Entry(
+        (make.compare_multiples,),
+        (make.compare_past_multiples, make.compare_of_bit),
+        Example(
+            _ge(4 * i + j - 16),
+            "(i >= 4)",
+            _ge(4 * i + variable("k", 0, 4) - 16),
+            "k reaches 4, a multiple of its own",
+            _ge(i - 4),
+        ),
+    ),
+    "compare-floor": Entry(
+        (make.compare_of_floor,),
+        (make.compare_of_two_floors, make.compare_of_mod),
+        Example(
+            _ge(i // 4 - 3),
+            "(i >= 12)",
+            _ge(i % 4 - 3),
+            "a remainder does not grow with i",
+            _ge(i - 12),
+        ),
+        ((_ge(3 - i // 4), "(i <= 15)"),),
+    ),
+    "equal-decided": Entry(
+        (make.equal_known,),
+        (make.equal_unknown,),
+        Example(call("==", i + 1), "0", call("==", i), "i may be 0", number(0)),
+        ((call("!=", i + 1), "1"),),
+    ),
+    "equal-bit": Entry(
+        (make.equal_of_bit,),
+        (make.equal_of_three,),
+        Example(
+            call("==", variable("r", 0, 1)),
+            "-r + 1",
+            call("==", variable("r", 0, 2)),
+            "r may be 2",
+            1 - variable("r", 0, 2),
+        ),
+    ),
+    "equal-scale": Entry(
+        (make.equal_multiples, make.equal_between),
+        (make.equal_past_multiples,),
+        Example(
+            call("==", 4 * i - 12),
+            "(i == 3)",
+            call("==", 4 * i + j - 12),
+            "j may be 0",
+            number(0),
+        ),
+        ((call("==", 4 * i - 13), "0"),),
+    ),
+    "select-decided": Entry(
+        (make.select_known,),
+        (make.select_unknown,),
+        Example(
+            call("select", variable("r", 1, 2), x, y),
+            "x",
+            call("select", variable("r", 0, 2), x, y),
+            "r may be 0",
+            x,
+        ),
+    ),
+    "select-equal": Entry(
+        (make.select_of_same,),
+        (make.select_of_next,),
+        Example(_choice(i - 4, x, x), "x", _choice(i - 4, x, y), "x and y differ", x),
+    ),
+    "select-extremum": Entry(
+        (make.select_larger,),
+        (make.select_shifted,),
+        Example(
+            _choice(i - d0, i, d0),
+            "max(d0, i)",
+            _choice(i - d0, i, d0 + 2),
+            "where i is d0 + 1, the smaller one is taken",
+            _most(i, d0 + 2),
+        ),
+    ),
+    "select-shift": Entry(
+        (make.select_with_common, make.select_of_neighbours),
+        (make.select_of_numbers, make.select_form_or_zero),
+        Example(
+            _choice(i - 4, x + d0, x),
+            "x + (d0 if i >= 4 else 0)",
+            _choice(i - 4, d0 + x, 2 * x),
+            "the factors of x differ",
+            _choice(i - 4, d0, number(0)) + x,
+        ),
+    ),
+    "select-number": Entry(
+        (make.select_number_or_zero,),
+        (make.select_number_by_number, make.select_form_or_zero),
+        Example(
+            _choice(i - 4, number(8), number(0)),
+            "8*(i >= 4)",
+            call("select", j, number(8), number(0)),
+            "j may be 2",
+            8 * j,
+        ),
+    ),
+    "select-swap": Entry(
+        (make.select_zero_first,),
+        (make.select_zero_by_number, make.select_form_or_zero),
+        Example(
+            _choice(i - 4, number(0), x),
+            "(x if i <= 3 else 0)",
+            call("select", j, number(0), x),
+            "j may be 2, and 1 - j is not 0 then",
+            call("select", 1 - j, x, number(0)),
+        ),
+    ),
+    "compare-not": Entry(
+        (make.opposite_condition,),
+        (make.other_multiple_of_condition,),
+        Example(
+            8 - 8 * _ge(i - 4),
+            "8*(i <= 3)",
+            9 - 8 * _ge(i - 4),
+            "1 is left, which costs as much as before",
+        ),
+        ((1 - call("==", i - 4), "(i != 4)"),),
     ),
     "constant-variable": Entry(
         (make.constant_variable_one_value,),

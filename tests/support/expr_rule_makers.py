@@ -10,7 +10,8 @@ from collections.abc import Callable
 from math import gcd
 from typing import TypeAlias
 
-from morello_layouts.core.expr import AffineExpr, BitXor, Digit, digit, variable
+from morello_layouts.core.expr import AffineExpr, BitXor, Call, Digit, digit, variable
+from morello_layouts.core.expr.affine import call
 from morello_layouts.core.expr.sizes import Int, SizeExpr
 
 Pick: TypeAlias = Callable[[int, int], int]
@@ -802,3 +803,261 @@ def split_middle_of_mod(pick: Pick) -> AffineExpr:
 def split_middle_of_floors(pick: Pick) -> AffineExpr:
     x, s = some(pick), pick(2, 3)
     return digit(x, s, None) + digit(x, 2 * s, None) * 4
+
+
+# min, max, choices and comparisons
+
+
+def extremum(pick: Pick, *parts: AffineExpr) -> Call:
+    """Return the min or the max of some forms."""
+    return Call(["min", "max"][pick(0, 1)], parts)
+
+
+def at_least_zero(x: AffineExpr) -> AffineExpr:
+    return call(">=", x)
+
+
+def equals(pick: Pick, x: AffineExpr) -> Call:
+    return Call(["==", "!="][pick(0, 1)], (x,))
+
+
+def choice(condition: AffineExpr, x: AffineExpr, y: AffineExpr) -> Call:
+    return Call("select", (condition, x, y))
+
+
+def constant_form(n: Int) -> AffineExpr:
+    return AffineExpr((), n)
+
+
+def condition_of(pick: Pick, name: str = "w") -> AffineExpr:
+    """Return a comparison that is not decided."""
+    return at_least_zero(variable(name, -9, 9) + pick(-3, 3))
+
+
+def extremum_in_extremum(pick: Pick) -> Call:
+    inner = extremum(pick, bounded(pick), bounded(pick, "z"))
+    return Call(inner.kind, (AffineExpr(((inner, 1),), 0), bounded(pick, "w") + pick(-2, 2)))
+
+
+def extremum_in_another(pick: Pick) -> Call:
+    inner = Call("min", (bounded(pick), bounded(pick, "z")))
+    return Call("max", (AffineExpr(((inner, 1),), 0), bounded(pick, "w")))
+
+
+def extremum_apart(pick: Pick) -> Call:
+    y, k = bounded(pick), pick(0, 3)
+    return extremum(pick, y, variable("z", 9 + k, 12 + k), bounded(pick, "w"))
+
+
+def extremum_same(pick: Pick) -> Call:
+    y = some(pick) * nonzero(pick, 3)
+    return extremum(pick, y, y + pick(0, 3))
+
+
+def extremum_overlapping(pick: Pick) -> Call:
+    return extremum(pick, variable("y", -3, 5), variable("z", 4, 9))
+
+
+def extremum_with_common(pick: Pick) -> Call:
+    z = some(pick, "z") * nonzero(pick, 3)
+    return extremum(pick, variable("y", -3, 5) + z, variable("x", -3, 5) * pick(1, 3) + z)
+
+
+def extremum_of_sum_and_number(pick: Pick) -> Call:
+    return extremum(pick, variable("y", -30, 30) * pick(1, 8) + nonzero(pick, 7), constant_form(3))
+
+
+def extremum_without_common(pick: Pick) -> Call:
+    return extremum(pick, variable("y", -3, 5), variable("z", -3, 5) + pick(-2, 2))
+
+
+def extremum_of_multiples(pick: Pick) -> Call:
+    g = pick(2, 5)
+    return extremum(pick, variable("y", -9, 9) * g, constant_form(g * pick(-2, 2)))
+
+
+def extremum_of_negatives(pick: Pick) -> Call:
+    return extremum(pick, variable("y", -9, 9) * -pick(1, 3), variable("z", -9, 9) * -pick(1, 3))
+
+
+def extremum_of_coprimes(pick: Pick) -> Call:
+    return extremum(pick, variable("y", -9, 9) * 2, variable("z", -9, 9) * 3)
+
+
+def push_extremum(pick: Pick) -> Digit:
+    s = pick(2, 5)
+    inner = extremum(pick, variable("y", -30, 30) * s, variable("z", -30, 30))
+    return take(AffineExpr(((inner, [1, -1][pick(0, 1)]),), pick(0, 3)), s, None)
+
+
+def push_select(pick: Pick) -> Digit:
+    s, n = pick(1, 4), pick(2, 4)
+    inner = choice(condition_of(pick), variable("y", -9, 9) * (s * n), variable("z", -9, 9))
+    return take(AffineExpr(((inner, nonzero(pick, 3)),), 0), s, n)
+
+
+def push_two_divisions(pick: Pick) -> Digit:
+    inner = extremum(pick, variable("y", -30, 30), variable("z", -30, 30))
+    return take(AffineExpr(((inner, 1),), pick(0, 3)), pick(2, 5), None)
+
+
+def push_extremum_of_mod(pick: Pick) -> Digit:
+    inner = extremum(pick, variable("y", -30, 30) * 6, variable("z", -30, 30))
+    return take(AffineExpr(((inner, 1),), 0), pick(1, 2), 3)
+
+
+def compare_known(pick: Pick) -> Call:
+    lo, hi = [(0, 3), (0, None), (-4, -1), (None, -1)][pick(0, 3)]
+    return Call(">=", (span(pick, lo, hi),))
+
+
+def compare_unknown(pick: Pick) -> Call:
+    lo, hi = [(-2, 0), (-2, 3), (-2, None), (None, 0)][pick(0, 3)]
+    return Call(">=", (span(pick, lo, hi),))
+
+
+def compare_of_bit(pick: Pick) -> Call:
+    return Call(">=", (span(pick, -1, 0),))
+
+
+def compare_of_three(pick: Pick) -> Call:
+    return Call(">=", (span(pick, *[(-2, 0), (-1, 1)][pick(0, 1)]),))
+
+
+def compare_multiples(pick: Pick) -> Call:
+    g = number(pick, 2, 5)
+    return Call(">=", (variable("y", -9, 9) * g + span(pick, g, 2 * g - 1),))
+
+
+def compare_past_multiples(pick: Pick) -> Call:
+    g = pick(2, 5)
+    return Call(">=", (variable("y", -9, 9) * g + out_of_span(pick, g, 2 * g - 1),))
+
+
+def compare_of_floor(pick: Pick) -> Call:
+    floor = variable("y", -40, 40) // number(pick, 2, 5)
+    return Call(">=", (floor * [1, -1][pick(0, 1)] + pick(-3, 3),))
+
+
+def compare_of_two_floors(pick: Pick) -> Call:
+    floor = variable("y", -40, 40) // pick(2, 5)
+    return Call(">=", (floor - [variable("z", -9, 9) // 3, floor % 4 * 2][pick(0, 1)],))
+
+
+def compare_of_mod(pick: Pick) -> Call:
+    return Call(">=", (variable("y", -40, 40) % 5 - pick(1, 4),))
+
+
+def equal_known(pick: Pick) -> Call:
+    lo, hi = [(1, 3), (1, None), (-4, -1), (0, 0)][pick(0, 3)]
+    return equals(pick, span(pick, lo, hi))
+
+
+def equal_unknown(pick: Pick) -> Call:
+    lo, hi = [(0, 3), (0, None), (-4, 0), (None, None)][pick(0, 3)]
+    return equals(pick, span(pick, lo, hi))
+
+
+def equal_of_bit(pick: Pick) -> Call:
+    return equals(pick, span(pick, *[(0, 1), (-1, 0)][pick(0, 1)]))
+
+
+def equal_of_three(pick: Pick) -> Call:
+    return equals(pick, span(pick, *[(0, 2), (-1, 1), (-2, 0)][pick(0, 2)]))
+
+
+def equal_multiples(pick: Pick) -> Call:
+    g = pick(2, 5)
+    return equals(pick, variable("y", -9, 9) * g + g * pick(-2, 2))
+
+
+def equal_between(pick: Pick) -> Call:
+    g = pick(3, 5)
+    return equals(pick, variable("y", -9, 9) * g + variable("r", 1, g - 1))
+
+
+def equal_past_multiples(pick: Pick) -> Call:
+    g = pick(3, 5)
+    ends = [(0, g - 1), (1, g)][pick(0, 1)]
+    return equals(pick, variable("y", -9, 9) * g + variable("r", *ends))
+
+
+def select_known(pick: Pick) -> Call:
+    lo, hi = [(1, 4), (-3, -1), (0, 0), (1, None)][pick(0, 3)]
+    return choice(variable("w", lo, hi), bounded(pick), bounded(pick, "z"))
+
+
+def select_unknown(pick: Pick) -> Call:
+    lo, hi = [(0, 4), (-3, 0), (-1, 1), (0, None)][pick(0, 3)]
+    return choice(variable("w", lo, hi), bounded(pick), bounded(pick, "z"))
+
+
+def select_of_same(pick: Pick) -> Call:
+    y = some(pick) + pick(-2, 2)
+    return choice(condition_of(pick), y, y)
+
+
+def select_of_next(pick: Pick) -> Call:
+    y = some(pick)
+    return choice(condition_of(pick), y, y + 1)
+
+
+def select_larger(pick: Pick) -> Call:
+    x, z = variable("w", -9, 9) + pick(-2, 2), some(pick, "z")
+    g = nonzero(pick, 3)
+    return choice(at_least_zero(x), z + (x + pick(0, 1)) * g, z)
+
+
+def select_shifted(pick: Pick) -> Call:
+    x, z = variable("w", -9, 9) + pick(-2, 2), some(pick, "z")
+    return choice(at_least_zero(x), z + (x + [2, -1][pick(0, 1)]) * nonzero(pick, 3), z)
+
+
+def select_with_common(pick: Pick) -> Call:
+    z = some(pick, "z") * nonzero(pick, 3)
+    return choice(condition_of(pick), bounded(pick) + z, z + pick(-3, 3))
+
+
+def select_of_neighbours(pick: Pick) -> Call:
+    k, step = nonzero(pick, 9), [1, -1][pick(0, 1)]
+    return choice(condition_of(pick), constant_form(k + step), constant_form(k))
+
+
+def select_of_numbers(pick: Pick) -> Call:
+    k = nonzero(pick, 9)
+    return choice(condition_of(pick), constant_form(k + pick(2, 3)), constant_form(k))
+
+
+def select_number_or_zero(pick: Pick) -> Call:
+    return choice(condition_of(pick), constant_form(nonzero(pick, 9)), constant_form(0))
+
+
+def select_number_by_number(pick: Pick) -> Call:
+    lo, hi = [(0, 2), (-1, 1)][pick(0, 1)]
+    return choice(variable("w", lo, hi), constant_form(nonzero(pick, 9)), constant_form(0))
+
+
+def select_form_or_zero(pick: Pick) -> Call:
+    return choice(condition_of(pick), bounded(pick), constant_form(0))
+
+
+def select_zero_first(pick: Pick) -> Call:
+    either = [condition_of(pick), call("==", variable("w", -9, 9)), call("min", condition_of(pick),
+              condition_of(pick, "v"))][pick(0, 2)]  # fmt: skip
+    return choice(either, constant_form(0), bounded(pick))
+
+
+def select_zero_by_number(pick: Pick) -> Call:
+    return choice(variable("w", -1, 1), constant_form(0), bounded(pick))
+
+
+def opposite_condition(pick: Pick) -> AffineExpr:
+    k = nonzero(pick, 4)
+    two = call(["min", "max"][pick(0, 1)], condition_of(pick), condition_of(pick, "v"))
+    one = [condition_of(pick), two, call("!=", variable("w", -9, 9))][pick(0, 2)]
+    return one * -k + k
+
+
+def other_multiple_of_condition(pick: Pick) -> AffineExpr:
+    k = nonzero(pick, 4)
+    return condition_of(pick) * -k + k * [2, -1][pick(0, 1)]

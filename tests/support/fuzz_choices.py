@@ -17,8 +17,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from morello_layouts.core.expr import AffineExpr, cheapest, readable
-from morello_layouts.interfaces.api.formulas import form_of
 from morello_layouts.errors import LayoutError
+from morello_layouts.interfaces.api.formulas import form_of
 
 Tree: TypeAlias = "int | str | tuple[Any, ...]"
 
@@ -56,18 +56,19 @@ class Question:
 
     tree: Tree
     text: str
-    bounds: Mapping[str, tuple[int, int | str]]
+    bounds: Mapping[str, tuple[int, int | str | None]]
 
     def __str__(self) -> str:
         return f"simplify({self.text!r}, {dict(self.bounds)})"
 
     def grids(self) -> Iterator[dict[str, Any]]:
         """Yield all values of the variables, for each size if the expression has one."""
-        has_size = "N" in f"{self.bounds} {self.text}"
+        has_size = "N" in self.bounds
+        names = [name for name in self.bounds if name != "N"]
         for n in SIZES if has_size else (0,):
-            ends = [(lo, hi if isinstance(hi, int) else n - 1) for lo, hi in self.bounds.values()]
-            axes = np.ix_(*(np.arange(lo, hi + 1) for lo, hi in ends))
-            yield dict(zip(self.bounds, axes, strict=True)) | ({"N": n} if has_size else {})
+            ends = [self.bounds[name] for name in names]
+            every = [range(lo, (hi if isinstance(hi, int) else n - 1) + 1) for lo, hi in ends]
+            yield dict(zip(names, np.ix_(*every), strict=True)) | ({"N": n} if has_size else {})
 
 
 def questions(seed: int, count: int) -> Iterator[Question]:
@@ -76,12 +77,14 @@ def questions(seed: int, count: int) -> Iterator[Question]:
         rng = Random(f"choices {seed}/{k}")
         names = ["i", "j", "k"][: rng.choice((1, 2, 2, 3))]
         sized = rng.random() < 0.5
-        bounds: dict[str, tuple[int, int | str]] = {}
+        bounds: dict[str, tuple[int, int | str | None]] = {}
         for name in names:
             lo = rng.choice((0, 0, 0, 1, -5, rng.randint(-20, 9)))
             bounds[name] = (lo, lo + rng.choice(NUMBERS) * rng.choice((1, 1, 2)) - 1)
             if sized and rng.random() < 0.5:
                 bounds[name] = (0, "N - 1")
+        if sized:
+            bounds["N"] = (1, None)
         tree = value(rng, names, rng.choice((2, 3, 3, 4)), sized)
         yield Question(tree, text(rng, tree), bounds)
 
@@ -91,7 +94,11 @@ def value(rng: Random, names: list[str], depth: int, sized: bool) -> Tree:
     if depth == 0 or rng.random() < 0.1:
         leaf = rng.choice([*names, *names, *names, rng.randint(-9, 20), *(["N"] if sized else [])])
         if isinstance(leaf, str) and rng.random() < 0.3:
-            return ("*", rng.choice((2, 3, 4, 8, -1, -2, "N" if sized and leaf != "N" else 8)), leaf)
+            return (
+                "*",
+                rng.choice((2, 3, 4, 8, -1, -2, "N" if sized and leaf != "N" else 8)),
+                leaf,
+            )
         return leaf
 
     def part() -> Tree:

@@ -28,7 +28,8 @@ def compared(sign: str, left: AffineExpr, right: AffineExpr) -> AffineExpr:
     """Return a comparison as 1 or 0.
 
     >>> from morello_layouts.core.expr.affine import variable
-    >>> print(compared("<", variable("i"), variable("j")), compared("!=", variable("i"), variable("j")))
+    >>> i, j = variable("i"), variable("j")
+    >>> print(compared("<", i, j), compared("!=", i, j))
     (j > i) (i != j)
     """
     if sign in ("==", "!="):
@@ -122,7 +123,7 @@ def extremum_scale(x: Call) -> AffineExpr | None:
     max(-g·x, -g·y) = -g·min(x, y), and min(-g·x, -g·y) = -g·max(x, y).
 
     For any x and y.
-    """
+    """  # noqa: D205
     numbers = [c for part in x.parts for c in (part.const, *(c for _, c in part.terms))]
     g: Int = reduce(common_divisor, numbers)
     leads = [sign(part.terms[0][1]) for part in x.parts if part.terms]
@@ -139,12 +140,13 @@ def push_into_choice(d: Digit) -> AffineExpr | None:
     (g·min(x, y) + r) // s = min((g·x + r) // s, (g·y + r) // s), and
     (r - g·max(x, y)) // s = min((r - g·x) // s, (r - g·y) // s), and
     (r - g·min(x, y)) // s = max((r - g·x) // s, (r - g·y) // s), and
-    ((p·select(c, x, y) + r) // s) mod n = select(c, ((p·x + r) // s) mod n, ((p·y + r) // s) mod n).
+    ((p·select(c, x, y) + r) // s) mod n =
+    select(c, ((p·x + r) // s) mod n, ((p·y + r) // s) mod n).
 
     If at most one part on the right has a division.
 
     Halide: min(x*c0 + y, z)/c0 -> min(y/c0 + x, fold(z)/c0).
-    """
+    """  # noqa: D205
     for atom, c in d.operand.terms:
         if isinstance(atom, Call) and atom.kind in _OPPOSITE:
             if atom.kind != "select" and d.modulus is not None:
@@ -261,7 +263,7 @@ def equal_scale(x: Call) -> AffineExpr | None:
     (g·y + r != 0) = 1.
 
     If [r] lies in 1..g - 1.
-    """
+    """  # noqa: D205
     for y, r, q in _multiples(x.parts[0]):
         if not r.terms and r.const == 0:
             return call(x.kind, y + q)
@@ -273,7 +275,7 @@ def equal_scale(x: Call) -> AffineExpr | None:
 def select_decided(x: Call) -> AffineExpr | None:
     """select(c, x, y) = x, and select(e, x, y) = y.
 
-    If [c] is at least 1, and [e] lies in 0..0.
+    If [c] or [-c] is at least 1, and [e] lies in 0..0.
     """
     condition, one, other = x.parts
     if is_at_least(condition, 1) or is_at_least(-condition, 1):
@@ -319,7 +321,7 @@ def select_extremum(x: Call) -> AffineExpr | None:
     For any x and z.
 
     TVM: select(x >= y, x, y) -> max(x, y).
-    """
+    """  # noqa: D205
     condition, one, other = x.parts
     atom = condition.as_atom()
     if not isinstance(atom, Call) or atom.kind != ">=":
@@ -340,7 +342,7 @@ def compare_not(form: AffineExpr) -> AffineExpr | None:
     p - p·min(c, e) = p·max(1 - c, 1 - e), and p - p·max(c, e) = p·min(1 - c, 1 - e).
 
     For any x and p, and conditions c and e.
-    """
+    """  # noqa: D205, D403
     for atom, c in form.terms:
         if c == -form.const and (other := opposite(AffineExpr(((atom, 1),), 0))) is not None:
             rest = AffineExpr(tuple([t for t in form.terms if t[0] is not atom]), 0)

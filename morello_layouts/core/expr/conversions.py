@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence, Set as AbstractSet
 from math import lcm
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from morello_layouts.core.expr.affine import (
     AffineExpr,
     Atom,
-    Digit,
     Call,
+    Digit,
     Var,
     call,
     comparison,
@@ -110,7 +111,8 @@ def multiply(left: AffineExpr, right: AffineExpr, sizes: set[str]) -> AffineExpr
     if not right.terms or not left.terms:
         return right * left.const if right.terms else left * right.const
     for form, other in ((left, right), (right, left)):
-        if is_condition(other):  # a mask
+        mask = other.as_atom()
+        if isinstance(mask, Call) and mask.kind != "xor" and mask.interval.within(0, 1):
             return call("select", other, form, AffineExpr((), 0))
     # A factor without variables goes first: it makes no size of the other factor's variables.
     pairs = sorted(((left, right), (right, left)), key=lambda pair: bool(pair[1].variables()))
@@ -210,7 +212,8 @@ class _Latex:
     def call(self, x: Call, parts: list[str]) -> str:
         if len(parts) == 1:
             left, mark, right = comparison(x)
-            return rf"\left[{left.fold(self)} {_LATEX_SIGNS.get(mark, mark)} {right.fold(self)}\right]"
+            sides = f" {_LATEX_SIGNS.get(mark, mark)} ".join((left.fold(self), right.fold(self)))
+            return rf"\left[{sides}\right]"
         if x.kind == "select":
             condition, one, other = parts
             lines = rf"{one} & \text{{if }} {condition} \\ {other} & \text{{else}}"
@@ -446,7 +449,11 @@ def number_from_sympy(expr: sympy.Expr) -> Int:
 
 
 def form_from_sympy(
-    expr: sympy.Expr, bounds: Mapping[str, Interval], *, choices: bool = False
+    expr: sympy.Expr,
+    bounds: Mapping[str, Interval],
+    *,
+    choices: bool = False,
+    sizes: Mapping[str, Int] = MappingProxyType({}),
 ) -> AffineExpr:
     """Return a SymPy expression as a form; with ``choices`` also ``Max``, ``Min``, ``Piecewise``.
 
@@ -457,7 +464,7 @@ def form_from_sympy(
     >>> print(form_from_sympy(3 * floor(symbols("i") / 4), {"i": Interval(0, 7)}))
     3*(i//4)
     """
-    reader = _SympyReader(bounds, choices)
+    reader = _SympyReader(bounds, choices, sizes)
     form, denominator = reader.rational(expr)
     if denominator != 1:
         raise LayoutError(
@@ -471,13 +478,17 @@ def form_from_sympy(
 class _SympyReader:
     """Read SymPy's tree as form / denominator, and note the symbols that must be sizes."""
 
-    def __init__(self, bounds: Mapping[str, Interval], choices: bool) -> None:
-        self.bounds, self.choices = bounds, choices
+    def __init__(
+        self, bounds: Mapping[str, Interval], choices: bool, known: Mapping[str, Int]
+    ) -> None:
+        self.bounds, self.choices, self.known = bounds, choices, known
         self.sizes: set[str] = set()
 
     def rational(self, expr: Any) -> tuple[AffineExpr, Int]:
         if expr.is_Rational:
             return AffineExpr((), int(expr.p)), int(expr.q)
+        if expr.is_Symbol and expr.name in self.known:
+            return AffineExpr((), self.known[expr.name]), 1
         if expr.is_Symbol:
             return AffineExpr(((Var(expr.name, _bounds_of(expr, self.bounds)), 1),), 0), 1
         if expr.is_Add:

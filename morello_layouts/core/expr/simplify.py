@@ -24,10 +24,10 @@ from morello_layouts.core.expr.rules import (
     DIGIT_RULES,
     LAST_RULES,
     READABLE_RULES,
+    RULES_OF_CALLS,
     SUM_RULES,
     TOP_DOWN_DIGIT_RULES,
     TOP_DOWN_SUM_RULES,
-    RULES_OF_CALLS,
     Node,
     Rule,
 )
@@ -84,8 +84,12 @@ def canonicalize_with_steps(form: AffineExpr) -> tuple[AffineExpr, tuple[Rewrite
     return _Rewriter(steps).run(form), tuple(steps)
 
 
-def readable(form: AffineExpr) -> tuple[AffineExpr, tuple[RewriteStep, ...]]:
+def readable(
+    form: AffineExpr, facts: Sequence[AffineExpr] = ()
+) -> tuple[AffineExpr, tuple[RewriteStep, ...]]:
     """Simplify a form for reading; return it with the rules that fired.
+
+    It has the same value wherever the facts are at least 0.
 
     >>> from morello_layouts.core.expr.affine import variable
     >>> i = variable("i", 0, 31)
@@ -94,7 +98,7 @@ def readable(form: AffineExpr) -> tuple[AffineExpr, tuple[RewriteStep, ...]]:
     """
     steps: list[RewriteStep] = []
     simplifier = _Rewriter(steps)
-    result = simplifier.run(form)
+    result = simplifier.run(simplifier.simplify_under(facts, form) if facts else form)
     while (after := simplifier.apply_first(READABLE_RULES, result)) is not None:
         result = simplifier.run(after)
     return result, tuple(steps)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set as AbstractSet
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 from morello_layouts import notations
@@ -27,13 +28,13 @@ from morello_layouts.core.expr.conversions import (
     symbol,
     to_sympy,
 )
-from morello_layouts.core.expr.sizes import Int, SizeExpr
+from morello_layouts.core.expr.sizes import Int, SizeExpr, evaluated
 from morello_layouts.core.expr.substitution import substitute
 from morello_layouts.core.maps import AffineMap
 from morello_layouts.core.maps.names import checked_names
 from morello_layouts.core.maps.subject import require_size_names
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
-from morello_layouts.interfaces.api.layouts import Sizes, sizes_of
+from morello_layouts.interfaces.api.layouts import Assuming, Sizes, assumptions_of, sizes_of
 from morello_layouts.notations.c_expression import parse_c_expression
 from morello_layouts.notations.functions import layout_of_function
 
@@ -51,20 +52,26 @@ def simplify(
     expr: sympy.Expr | str,
     bounds: Bounds | None = None,
     *,
+    assuming: Assuming | None = None,
     target: Literal["readable", "cheapest"] = "readable",
     cost: CostModel = OPERATIONS,
     verify: bool = False,
     language: Language = "python",
 ) -> sympy.Expr:
-    """Return an index expression with fewer floors and mods that is equal over the bounds.
+    """Return an index expression with fewer operations that is equal over the bounds.
 
     Args:
-        expr: a SymPy expression of ``floor`` and ``Mod``, or text such as ``"(32*i + j)//8"``.
+        expr: a SymPy expression of ``floor``, ``Mod``, ``Min``, ``Max`` and ``Piecewise``, or text
+            such as ``"(32*i + j)//8"``, with ``min``, ``max``, ``abs``, comparisons, which are 1
+            or 0, ``a if c else b`` and what compilers print for these.
         bounds: for each symbol or name the smallest and largest value, both included; None for
             no bound. An end may be a size, as text or SymPy: ``{"j": (0, "N - 1")}``. Symbols
             without an entry have the bounds of their SymPy assumptions. Sizes are positive symbols.
             A size alone means from 0 on, ``{"i": 32}``. Text is read too: of one,
             ``{"i": "0..31"}``, or of all, ``"0<=i<32, j in range(N)"``.
+        assuming: what is known besides: ``"N % 8 == 0, M <= N"`` about sizes, ``"i <= j"``. A name
+            that begins with a capital, divides or is divided is a size of at least 1, unless it has
+            bounds.
         target: ``"readable"`` writes digits as a reference formula does; ``"cheapest"`` has the
             fewest operations.
         cost: the cost of each operation, for ``"cheapest"``.
@@ -82,20 +89,26 @@ def simplify(
     i + 24*floor(i/8)
     >>> simplify("(N*i + j) % N", {"i": (0, "M - 1"), "j": (0, "N - 1")})
     j
+    >>> simplify("min(8*i + 7, 63) // 8", "i=0..31")
+    Min(7, i)
+    >>> simplify("(i % N) % 8 + max(M, N)", assuming="N % 8 == 0, M <= N")
+    N + Mod(i, 8)
     >>> simplify("(tid & 7)*64 + tid % 64 / 8", "tid=0..127", language="c")
     64*(Mod(tid, 8)) + Mod(floor(tid/8), 8)
     """
-    form = form_of(expr, bounds or {}, language)
+    form, facts = assumed_form(expr, bounds or {}, assuming, language)
     if target not in ("readable", "cheapest"):
         raise LayoutError(
             f"target: expected 'readable' or 'cheapest', got {target!r}",
             "an expression is simplified for readers or for fewer operations",
             "give target='readable' or target='cheapest'",
         )
-    simple = cheapest(form, cost) if target == "cheapest" else readable(form)[0]
+    simple = readable(form, facts.forms)[0]
+    if target == "cheapest":
+        simple = cheapest(simple if facts.forms else form, cost)
     if verify:
-        _require_equal(form, simple)
-    return to_sympy(simple, _symbols(expr))
+        _require_equal(form, simple, facts.forms)
+    return to_sympy(facts.named(simple), _symbols(expr))
 
 
 def _symbols(expr: sympy.Expr | str | int) -> dict[str, sympy.Symbol]:
@@ -113,11 +126,17 @@ def _symbols(expr: sympy.Expr | str | int) -> dict[str, sympy.Symbol]:
 
 
 def form_of(
-    expr: sympy.Expr | str, bounds: Bounds, language: Language = "python", *, choices: bool = True
+    expr: sympy.Expr | str,
+    bounds: Bounds,
+    language: Language = "python",
+    *,
+    choices: bool = True,
+    known: Mapping[str, Int] = MappingProxyType({}),
 ) -> AffineExpr:
     """Return an expression as the simplifier's own form; arguments as of :func:`simplify`.
 
-    Without ``choices`` it has no min, max, comparison or choice, as formulas of layouts.
+    Names in ``known`` are these sizes. Without ``choices`` it has no min, max, comparison or
+    choice, as formulas of layouts.
     """
     if isinstance(bounds, str):
         bounds = notations.parse_bounds(bounds)
@@ -127,6 +146,12 @@ def form_of(
     sizes = {size for i in intervals.values() for end in i if isinstance(end, SizeExpr)
              for size in end.names()}  # fmt: skip
     intervals = dict.fromkeys(sizes, Interval(1, None)) | intervals
+    if known:
+        values = {name: SizeExpr.named(name) for name in sizes} | known
+        intervals = {
+            name: Interval(*(end if end is None else evaluated(end, values) for end in ends))
+            for name, ends in intervals.items()
+        }
     if isinstance(expr, str):
         if language not in get_args(Language):
             raise LayoutError(
@@ -137,7 +162,7 @@ def form_of(
         if language == "c":
             form = parse_c_expression(expr, intervals)
         else:
-            form = notations.parse_expression(expr, intervals, choices=choices)
+            form = notations.parse_expression(expr, intervals, choices=choices, sizes=known)
     else:
         import sympy
 
@@ -149,8 +174,30 @@ def form_of(
                 "an index expression is text or a SymPy expression",
                 'give for example "(32*i + j)//8"',
             )
-        form = form_from_sympy(expr, intervals, choices=choices)
+        form = form_from_sympy(expr, intervals, choices=choices, sizes=known)
     return promote_to_sizes(form, sizes)
+
+
+def assumed_form(
+    expr: sympy.Expr | str, bounds: Bounds, assuming: Assuming | None, language: Language = "python"
+) -> tuple[AffineExpr, notations.Facts]:
+    """Return an expression over sizes as they are assumed to be, and what else is assumed."""
+    if assuming is None:
+        return form_of(expr, bounds, language), notations.Facts({}, {}, ())
+    bounds = notations.parse_bounds(bounds) if isinstance(bounds, str) else bounds
+    intervals = {str(name): _interval(name, ends) for name, ends in bounds.items()}
+    ends = {name: ends for name, ends in intervals.items() if ends != (1, None)}
+    facts = notations.parse_facts(_assumed_text(assuming), ends)
+    form = form_of(expr, ends, language, known=facts.sizes)
+    return form, facts
+
+
+def _assumed_text(assuming: Any) -> str:
+    if isinstance(assuming, str):
+        return assuming
+    if isinstance(assuming, list | tuple | set):
+        return ", ".join(map(_assumed_text, assuming))
+    return ", ".join(str(one).replace(" = ", " == ") for one in assumptions_of(assuming))
 
 
 def _interval(name: object, ends: tuple[Bound, Bound] | range | int | str) -> Interval:
@@ -196,10 +243,10 @@ def _end(end: Bound) -> Int | None:
     return number_from_sympy(end)
 
 
-def _require_equal(form: AffineExpr, simple: AffineExpr) -> None:
+def _require_equal(form: AffineExpr, simple: AffineExpr, facts: Sequence[AffineExpr] = ()) -> None:
     from morello_layouts import proof
 
-    answer = proof.are_equal(form, simple)
+    answer = proof.are_equal(form, simple, facts)
     if answer.holds is None:
         raise UnsupportedError(
             "the result was not proved equal to the expression",

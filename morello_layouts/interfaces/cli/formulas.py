@@ -15,7 +15,7 @@ from morello_layouts.errors import LayoutError
 from morello_layouts.interfaces import api
 from morello_layouts.interfaces.api.code import Formulable, code as code_of
 from morello_layouts.interfaces.api.conversions import To, conversion
-from morello_layouts.interfaces.api.formulas import Language as Reading, form_of
+from morello_layouts.interfaces.api.formulas import Language as Reading, assumed_form
 from morello_layouts.interfaces.api.layouts import Assuming, LayoutLike, Shape, index_maps, parsed
 from morello_layouts.interfaces.cli.command import Tiles
 from morello_layouts.interfaces.cli.terminal import Answer, error_in_options, print_error
@@ -28,23 +28,26 @@ def simplify(
     expr: str,
     *,
     bounds: str = "",
+    assuming: str | None = None,
     language: Reading = "python",
     cheapest: bool = False,
     derivation: bool = False,
 ) -> Answer:
-    """Simplify an index expression of + - * // %, floor(a/b) and Mod(a, b), or one of C.
+    """Simplify an index expression of + - * // %, min, max, comparisons and choices, or one of C.
 
     Args:
         expr: an expression, such as (32*i + j)//8.
         bounds: values of variables: 0..31 with both ends, 0<=i<32, range(32), or a size: i=32.
+        assuming: what is known besides, such as N % 8 == 0, M <= N, i <= j.
         language: how it is read; c for C and CUDA, which round towards zero and overflow.
         cheapest: fewest operations, instead of the most readable.
         derivation: show each rule that fired.
     """
     intervals = _intervals(bounds, expr)
-    form = form_of(expr, intervals, language)
-    steps = Derivation.of(form, readable)
-    simplified = str(cheapest_form(form) if cheapest else steps.end)
+    form, facts = assumed_form(expr, intervals, assuming, language)
+    steps = Derivation.of(form, lambda start: readable(start, facts.forms))
+    best = cheapest_form(steps.end if facts.forms else form) if cheapest else steps.end
+    simplified = str(facts.named(best))
     facts = {
         "expression": form,
         "bounds": {name: [i.lo, i.hi] for name, i in intervals.items()},

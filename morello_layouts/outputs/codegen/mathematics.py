@@ -106,13 +106,16 @@ def _aligned(lines: list[str]) -> str:
     return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
 
 
+_FUNCTIONS: Final = "Mod|floor|ceiling|Tuple|Max|Min|Piecewise|Eq|Ne"
+
+
 class SympyLanguage(Language):
     """SymPy's text over ``floor``, ``Mod`` and our ``BitXor``, which is Python."""
 
     name: ClassVar[str] = "sympy"
     title: ClassVar[str] = "SymPy"
     reserved: ClassVar[frozenset[str]] = frozenset(
-        [*keyword.kwlist, "Lambda", "Symbol", "Tuple", "Mod", "floor", "ceiling", "BitXor"]
+        [*keyword.kwlist, "Lambda", "Symbol", *_FUNCTIONS.split("|"), "BitXor"]
     )
 
     def expression(self, formulas: Formulas) -> str:
@@ -135,7 +138,7 @@ class SympyLanguage(Language):
         ]
         comma = "," if len(formulas.arguments) == 1 else ""
         value = values[0] if len(values) == 1 else f"Tuple({', '.join(values)})"
-        used = {"Lambda", "Symbol", *re.findall(r"\b(?:Mod|floor|ceiling|Tuple)\b", value)}
+        used = {"Lambda", "Symbol", *re.findall(rf"\b(?:{_FUNCTIONS})\b", value)}
         lines = [
             f"from sympy import {', '.join(sorted(used))}",
             *([_BIT_XOR] if "BitXor(" in value else []),

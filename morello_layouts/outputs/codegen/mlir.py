@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
-from morello_layouts.core.expr import AffineExpr, BitXor, Digit, Var, digit, variable
+from morello_layouts.core.expr import AffineExpr, Call, Digit, Var, digit, variable
 from morello_layouts.core.expr.sizes import Int
 from morello_layouts.core.expr.substitution import replace_atoms, substitute
 from morello_layouts.errors import UnsupportedError
@@ -28,6 +28,15 @@ from morello_layouts.outputs.codegen.programs import LoopLanguage
 _INDEX: Final = Widths(unsigned=False)
 
 
+def _require_xor(atom: Call) -> None:
+    if atom.kind != "xor":
+        raise UnsupportedError(
+            f"MLIR's affine maps have no {atom}",
+            "they are made of +, *, floordiv, ceildiv and mod",
+            "choose another target, such as c, or write the maps of both cases",
+        )
+
+
 class MlirLanguage(LoopLanguage):
     """MLIR. Maps are affine expressions over 64-bit integers; every number is an ``index``."""
 
@@ -47,7 +56,7 @@ class MlirLanguage(LoopLanguage):
     integer_bits: ClassVar[tuple[int, ...]] = ()
     counts: ClassVar[bool] = False
     #: the values of exclusive ors so far; None if each is computed where it is needed.
-    xors: dict[BitXor, AffineExpr] | None
+    xors: dict[Call, AffineExpr] | None
 
     def literal(self, value: int, kind: IntType | None) -> str:
         # As in C, the smallest integer is a negated one that is out of range.
@@ -71,7 +80,7 @@ class MlirLanguage(LoopLanguage):
     def function(self, formulas: Formulas, *, asserts: bool) -> str:
         """Return a ``func.func`` over ``index``; the padding condition is the last result."""
         lines, names = list[str](), [var.name for var in formulas.variables]
-        xors = self.xors = dict[BitXor, AffineExpr]()
+        xors = self.xors = dict[Call, AffineExpr]()
         self.fresh = fresh_names(formulas.arguments, "r")
 
         def inputs() -> tuple[list[str], str]:
@@ -122,10 +131,11 @@ class MlirLanguage(LoopLanguage):
     ) -> AffineExpr:
         """Return a form over the values of its exclusive ors, after the lines that compute them."""
 
-        def change(atom: Digit | BitXor) -> AffineExpr:
+        def change(atom: Digit | Call) -> AffineExpr:
             if isinstance(atom, Digit):
                 operand = self._without_xors(atom.operand, lines, value_of)
                 return digit(operand, atom.divisor, atom.modulus)
+            _require_xor(atom)
             if self.xors is not None and atom in self.xors:
                 return self.xors[atom]
             total, *parts = [value_of(part, lines) for part in atom.parts]
@@ -153,8 +163,9 @@ class MlirLanguage(LoopLanguage):
         return f"affine_set<{_inputs(names, sizes)} : ({', '.join(conditions) or '0 == 0'})>"
 
     def _text(self, form: AffineExpr) -> str:
-        xors = [atom for atom in form.atoms() if isinstance(atom, BitXor)]
+        xors = [atom for atom in form.atoms() if isinstance(atom, Call)]
         if xors:
+            _require_xor(xors[0])
             raise UnsupportedError(
                 f"MLIR's affine maps have no {xors[0]}",
                 "a function computes it by arith.xori, between two maps",

@@ -7,8 +7,8 @@ from enum import Enum
 from math import gcd
 from typing import Any, Final, TypeAlias
 
-from morello_layouts.core.expr import AffineExpr, Atom, BitXor, Digit, Interval, Var
-from morello_layouts.core.expr.affine import printing_order
+from morello_layouts.core.expr import AffineExpr, Atom, Call, Digit, Interval, Var
+from morello_layouts.core.expr.affine import comparison, is_condition, printing_order
 from morello_layouts.core.expr.bounds import hull
 from morello_layouts.core.expr.sizes import (
     Int,
@@ -41,7 +41,14 @@ class Op(Enum):
     LE = "le"
     GE = "ge"
     EQ = "eq"
+    NE = "ne"
     ANY = "any"  # whether one of its operands is true; false without operands
+    ALL = "all"  # whether each of its operands is true
+    SELECT = "select"  # the second operand if the first, a condition, is true, else the third
+
+
+_CONDITIONS: Final = frozenset((Op.LT, Op.LE, Op.GE, Op.EQ, Op.NE, Op.ANY, Op.ALL))
+_MARKS: Final = {">=": Op.GE, "<=": Op.LE, "<": Op.LT, "==": Op.EQ, "!=": Op.NE}
 
 
 class Node:
@@ -66,7 +73,7 @@ class Node:
 
     @property
     def is_condition(self) -> bool:
-        return self.op in (Op.LT, Op.LE, Op.GE, Op.EQ, Op.ANY)
+        return self.op in _CONDITIONS
 
     def __repr__(self) -> str:
         return f"Node({self.op.value}, {self.value}, {list(self.args)})"
@@ -259,8 +266,8 @@ class Lowering:
     def _atom(self, atom: Atom) -> Node:
         if isinstance(atom, Var):
             return self.nodes.name(atom.name, atom.interval)
-        if isinstance(atom, BitXor):
-            return self.nodes.make(Op.XOR, map(self._form, atom.parts), atom.interval)
+        if isinstance(atom, Call):
+            return self._call(atom)
         node, interval = self._form(atom.operand), atom.operand.interval
         if atom.divisor != 1:
             quotient = interval.floordiv(atom.divisor)
@@ -269,6 +276,38 @@ class Lowering:
         if atom.modulus is not None:
             node = self._modulo(node, atom.modulus, interval, atom.interval)
         return node
+
+    def _call(self, x: Call) -> Node:
+        if x.kind == "xor":
+            return self.nodes.make(Op.XOR, map(self._form, x.parts), x.interval)
+        form = AffineExpr(((x, 1),), 0)
+        if is_condition(form):
+            return self._choice(self._condition(form), self.number(1), self.number(0), x)
+        if x.kind == "select":
+            return self._choice(self._condition(x.parts[0]), *map(self._form, x.parts[1:]), x)
+        first, *others = x.parts
+        node = self._form(first)
+        for k, part in enumerate(others, 2):
+            other = self._form(part)
+            is_less = self.nodes.condition(Op.LE, node, other)
+            pair = (node, other) if x.kind == "min" else (other, node)
+            node = self._choice(is_less, *pair, Call(x.kind, x.parts[:k]))
+        return node
+
+    def _choice(self, condition: Node, one: Node, other: Node, x: Call) -> Node:
+        return self.nodes.make(Op.SELECT, (condition, one, other), x.interval)
+
+    def _condition(self, form: AffineExpr) -> Node:
+        atom = form.as_atom()
+        if not is_condition(form) or not isinstance(atom, Call):
+            return self.nodes.condition(Op.NE, self._form(form), self.number(0))
+        if len(atom.parts) > 1:
+            op = Op.ALL if atom.kind == "min" else Op.ANY
+            return self.nodes.condition(op, *map(self._condition, atom.parts))
+        left, mark, right = comparison(atom)
+        if mark == ">":
+            left, mark, right = right, "<", left
+        return self.nodes.condition(_MARKS[mark], self._form(left), self._form(right))
 
     def _divide(self, node: Node, by: Int, values: Interval, quotient: Interval) -> Node:
         is_plain = is_known_nonnegative(values)

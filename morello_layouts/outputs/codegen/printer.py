@@ -9,7 +9,7 @@ from itertools import count
 from typing import ClassVar, Final, NamedTuple
 
 from morello_layouts.core.expr import Interval
-from morello_layouts.core.expr.bounds import UNBOUNDED, range_of_xor
+from morello_layouts.core.expr.bounds import UNBOUNDED, hull, range_of_xor
 from morello_layouts.core.expr.sizes import Int, Monomial, SizeExpr
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.limits import CODE_TEXT
@@ -129,6 +129,8 @@ class Widths:
             return self._partial_sums(node)[-1]
         if node.op is Op.XOR:
             return range_of_xor([self.bounds(arg) for arg in node.args])
+        if node.op is Op.SELECT:
+            return hull([self.bounds(arg) for arg in node.args[1:]])
         first, second = map(self.bounds, node.args)
         lo, hi = first
         least, most = second
@@ -231,6 +233,7 @@ class Operators:
         Op.LE: " <= ",
         Op.GE: " >= ",
         Op.EQ: " == ",
+        Op.NE: " != ",
     }
     #: the operator between alternatives, and how tightly these must bind.
     any_of: ClassVar[tuple[str, int]] = (" || ", SUM)
@@ -245,6 +248,10 @@ class Operators:
     def cast(self, text: Text, kind: IntType) -> Text:
         """Return a text converted to another type."""
         raise NotImplementedError
+
+    def select(self, condition: str, one: str, other: str) -> Text:
+        """Return a choice between two values."""
+        return Text(f"({condition} ? {one} : {other})", ATOM)
 
     def truth_value(self, condition: Text, kind: IntType | None) -> Text:
         """Return a condition as 0 or 1, in an operation of a type."""
@@ -283,8 +290,13 @@ class Printer:
         kind = None if self.widths is None else self.widths.operation(node)
         if node.op is Op.CONST:
             return Text(self.language.literal(node.value, kind), ATOM if node.value >= 0 else SUM)
-        if node.op is Op.ANY:
+        if node.op in (Op.ANY, Op.ALL):
             return self._any(node, used)
+        if node.op is Op.SELECT:
+            condition, *values = node.args
+            kinds = self._casts(values, kind)
+            texts = [self._operand(x, kinds.get(x), kind, LOOSE, used) for x in values]
+            return self.language.select(used[condition].text, *texts)
         if node.op is Op.SUM:
             return self._sum(node, kind, used)
         need = SUM if node.is_condition else ATOM
@@ -303,11 +315,14 @@ class Printer:
         if len(node.args) == 1:
             return used[node.args[0]]
         symbol, need = self.language.any_of
+        symbol = symbol if node.op is Op.ANY else symbol.replace("|", "&")
         texts = []
         for arg in node.args:
             # Comparisons bind more tightly than ||, but less than |.
             text, level = used[arg]
-            texts.append(text if need == SUM or level == ATOM else f"({text})")
+            is_joined = arg.op in (Op.ANY, Op.ALL)
+            closed = level == ATOM or (need == SUM and not is_joined)
+            texts.append(text if closed else f"({text})")
         return Text(symbol.join(texts), LOOSE)
 
     def _sum(self, node: Node, kind: IntType | None, used: Mapping[Node, Text]) -> Text:

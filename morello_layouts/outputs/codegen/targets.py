@@ -96,6 +96,7 @@ class CLanguage(ProgramLanguage):
             returns = self.type_of(kind)
             body.append(f"return {text};")
         has_bool = returns == "bool" or "false" in program.asserts
+        has_bool |= any(kind is None for *_, kind in program.bindings)
         headers = ["assert.h"] * asserts + ["stdbool.h"] * has_bool + ["stdint.h"]
         about = formulas.comment("Returns whether the offset holds padding.")
         parameters = ", ".join(arguments) or "void"
@@ -160,6 +161,9 @@ class PythonLanguage(ProgramLanguage):
     written: ClassVar[str] = typed
     loop_words: ClassVar[frozenset[str]] = words("range min")
 
+    def select(self, condition: str, one: str, other: str) -> Text:
+        return Text(f"np.where({condition}, {one}, {other})", ATOM)
+
     def imports(self, *, asserts: bool) -> str:
         """Return the lines before a function of formulas."""
         return "import numpy as np\n\n\n" if asserts else ""
@@ -179,7 +183,7 @@ class PythonLanguage(ProgramLanguage):
             f"return {', '.join(results)}{comma}",
         ]
         lines = [
-            *self.imports(asserts=asserts).splitlines(),
+            *self.imports(asserts=asserts or "np.where(" in str(body)).splitlines(),
             f"def {formulas.name}({', '.join(formulas.arguments)}):",
             *(f"    {line}".rstrip() for line in body),
         ]
@@ -202,6 +206,9 @@ class TritonLanguage(PythonLanguage):
     include: ClassVar[str] = "import triton\nimport triton.language as tl\n\n\n"
     opening: ClassVar[str] = f"@triton.jit\n{PythonLanguage.opening}"
     loop_words: ClassVar[frozenset[str]] = words("range min mask triton")
+
+    def select(self, condition: str, one: str, other: str) -> Text:
+        return Text(f"tl.where({condition}, {one}, {other})", ATOM)
 
     def imports(self, *, asserts: bool) -> str:
         return f"{self.include}@triton.jit\n"
@@ -340,6 +347,9 @@ class RustLanguage(ProgramLanguage):
     def truth_value(self, condition: Text, kind: IntType | None) -> Text:
         assert kind is not None
         return Text(f"{kind.text}::from({condition.text})", ATOM)
+
+    def select(self, condition: str, one: str, other: str) -> Text:
+        return Text(f"(if {condition} {{ {one} }} else {{ {other} }})", ATOM)
 
     def as_type(self, text: str, kind: str) -> str:
         is_atom = re.fullmatch(r"\w+|.*\.min\(.*\)", text)
