@@ -16,6 +16,11 @@ BUDGET = 2_000_000
 _CONTEXT = isl.DEFAULT_CONTEXT
 _OPS = isl.ast_expr_op_type
 _SUMS = {_OPS.add: 1, _OPS.sub: -1}
+_CHOICES = {
+    _OPS.max: "max", _OPS.min: "min", _OPS.le: "<=", _OPS.lt: "<", _OPS.ge: ">=", _OPS.gt: ">",
+    _OPS.eq: "==", _OPS.and_: "and", _OPS.or_: "or", _OPS.and_then: "and", _OPS.or_else: "or",
+    _OPS.cond: "select", _OPS.select: "select",
+}  # fmt: skip
 _DIVISIONS = {
     _OPS.fdiv_q: "//",
     _OPS.pdiv_q: "tdiv",
@@ -133,6 +138,8 @@ def read(e: isl.AstExpr) -> Tree:
         return ("*", *args)
     if op == _OPS.minus:
         return ("*", -1, *args)
+    if op in _CHOICES:
+        return (_CHOICES[op], *args)
     if op in _DIVISIONS:
         return (_DIVISIONS[op], *args)
     raise Unreadable(e.to_C_str())

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from morello_layouts import __version__
-from morello_layouts.core.expr import AffineExpr, Digit, Var, cheapest, readable, variable
+from morello_layouts.core.expr import AffineExpr, Call, Digit, Var, cheapest, readable, variable
+from morello_layouts.core.expr.affine import comparison, is_condition
 from morello_layouts.core.expr.conversions import to_sympy
+from morello_layouts.core.expr.sizes import cancel_quotients
 from peers.peer import Peer
 from peers.tree import Bounds, Tree
 
@@ -63,6 +65,28 @@ def _built(tree: Tree, names: dict[str, AffineExpr]) -> AffineExpr:
     return rest * factor
 
 
+def size_tree(size: Any) -> Tree:
+    """A symbolic size as a tree, as it is printed."""
+    parts: list[Tree] = []
+    for monomial, c in size.printing_order():
+        count, powers = cancel_quotients(abs(c), monomial)
+        bases = [b for base, power in powers for b in [_base(base)] * power]
+        number = count * (1 if c > 0 else -1)
+        product = [*([number] if number != 1 or not bases else []), *bases]
+        parts.append(product[0] if len(product) == 1 else ("*", *product))
+    return parts[0] if len(parts) == 1 else ("+", *parts)
+
+
+def _base(base: Any) -> Tree:
+    if isinstance(base, str):
+        return base
+    if not hasattr(base, "numerator"):
+        return size_tree(base)
+    number = base.numerator + (0 if base.exact else base.divisor - 1)
+    above, below = (n if isinstance(n, int) else size_tree(n) for n in (number, base.divisor))
+    return ("//", above, below)
+
+
 def read(x: AffineExpr) -> Tree:
     """A form as a tree, operation for operation."""
     parts: list[Tree] = []
@@ -74,9 +98,19 @@ def read(x: AffineExpr) -> Tree:
     return parts[0] if len(parts) == 1 else ("+", *parts)
 
 
-def _atom(atom: Var | Digit) -> Tree:
+def _call(x: Call) -> Tree:
+    if len(x.parts) == 1:
+        left, mark, right = comparison(x)
+        return (mark, read(left), read(right))
+    joins = is_condition(AffineExpr(((x, 1),), 0)) and {"min": "and", "max": "or"}
+    return (joins[x.kind] if joins else x.kind, *map(read, x.parts))
+
+
+def _atom(atom: Var | Digit | Call) -> Tree:
     if isinstance(atom, Var):
         return atom.name
+    if isinstance(atom, Call):
+        return _call(atom)
     value = read(atom.operand)
     if atom.divisor != 1:
         value = ("//", value, atom.divisor)

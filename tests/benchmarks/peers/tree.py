@@ -1,7 +1,7 @@
 """Index expressions that belong to no simplifier: what all of them are given and judged by.
 
 A tree is an integer, a name, or a tuple ``(op, a, b, …)`` with op one of ``+ * // %``; floor
-division and its remainder. ``tdiv`` and ``trem``, C's division and remainder, appear only in what
+division and its remainder. Those that choose have ``min max select``, comparisons, ``and or`` too. ``tdiv`` and ``trem``, C's division and remainder, appear only in what
 a peer gives back.
 """
 
@@ -38,6 +38,14 @@ SAMPLES: Final = 5_000
 """Domains of up to this number of points are evaluated everywhere; larger ones at random points."""
 
 RECORDED: Final = Path(__file__).parents[2] / "data" / "simplify_cases.json"
+
+
+CHOOSING: Final[Mapping[str, Any]] = {
+    "min": np.minimum, "max": np.maximum, "select": np.where, "<": np.less, "<=": np.less_equal,
+    ">": np.greater, ">=": np.greater_equal, "==": np.equal, "!=": np.not_equal,
+    "and": np.logical_and, "or": np.logical_or,
+}  # fmt: skip
+"""Operations that compare and choose; each counts once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +91,8 @@ def cost(tree: Tree) -> int:
     total = sum(map(cost, args))
     if op == "+":
         return total + len(args) - 1
+    if op in CHOOSING:
+        return total + (1 if op == "select" else len(args) - 1)
     if op == "*":
         return total + max(sum(a not in (1, -1) for a in args) - 1, 0)
     return total + 2
@@ -102,6 +112,10 @@ def show(tree: Tree, binding: int = 0) -> str:
         text, own = " + ".join(show(a) for a in args).replace("+ -", "- "), 1
     elif op == "*":
         text, own = _product(args), 2
+    elif op in ("min", "max", "select"):
+        return f"{op}({', '.join(map(show, args))})"
+    elif op in CHOOSING:
+        return f"({f' {op} '.join(show(a) for a in args)})"
     else:
         sign = {"tdiv": "/", "trem": "rem"}.get(op, op)
         text, own = f"{show(args[0], 2)}{sign}{show(args[1], 3)}", 2
@@ -122,6 +136,8 @@ def evaluate(tree: Tree, values: Mapping[str, Any]) -> Any:
     if isinstance(tree, str):
         return values[tree]
     op, *args = tree
+    if op == "select":
+        return np.where(*(evaluate(a, values) for a in args))
     first, *rest = (evaluate(a, values) for a in args)
     for value in rest:
         first = _operation(op, first, value)
@@ -142,7 +158,7 @@ def _operation(op: str, a: Any, b: Any) -> Any:
             return np.sign(a) * (abs(a) // b)
         case "trem":
             return np.sign(a) * (abs(a) % b)
-    raise ValueError(op)
+    return CHOOSING[op](a, b)
 
 
 def first_difference(a: Tree, b: Tree, bounds: Bounds) -> dict[str, int] | None:

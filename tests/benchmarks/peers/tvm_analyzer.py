@@ -13,6 +13,13 @@ from peers.peer import Peer, Unreadable
 from peers.tree import Bounds, Tree
 
 _BUILD = {"+": lambda a, b: a + b, "*": lambda a, b: a * b, "//": tirx.floordiv, "%": tirx.floormod}
+_BUILD |= {
+    "min": tirx.min, "max": tirx.max, "<": lambda a, b: a < b, "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b, ">=": lambda a, b: a >= b, "==": tirx.EQ, "!=": tirx.NE,
+    "and": tirx.And, "or": tirx.Or,
+}  # fmt: skip
+_CHOOSE = {"Min": "min", "Max": "max", "LT": "<", "LE": "<=", "GT": ">", "GE": ">=", "EQ": "==",
+           "NE": "!=", "And": "and", "Or": "or"}  # fmt: skip
 _READ = {"Add": "+", "Mul": "*", "FloorDiv": "//", "FloorMod": "%", "Div": "tdiv", "Mod": "trem"}
 
 
@@ -35,6 +42,8 @@ def _built(tree: Tree, names: dict[str, Any]) -> Any:
         return tirx.IntImm("int64", tree)
     if isinstance(tree, str):
         return names[tree]
+    if tree[0] == "select":
+        return tirx.Select(*(_built(a, names) for a in tree[1:]))
     return reduce(_BUILD[tree[0]], [_built(a, names) for a in tree[1:]])
 
 
@@ -47,6 +56,14 @@ def read(e: Any) -> Tree:
         return str(e.name)
     if kind == "Sub":
         return ("+", read(e.a), ("*", -1, read(e.b)))
+    if kind == "Select":
+        return ("select", read(e.condition), read(e.true_value), read(e.false_value))
+    if kind == "Cast":
+        return read(e.value)
+    if kind == "Not":
+        return ("<=", read(e.a), 0)
+    if kind in _CHOOSE:
+        return (_CHOOSE[kind], read(e.a), read(e.b))
     if kind not in _READ:
         raise Unreadable(str(e))
     return (_READ[kind], read(e.a), read(e.b))
