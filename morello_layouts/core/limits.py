@@ -47,6 +47,8 @@ INDEXING_COMPOSITIONS: Final = 4096
 #: Fusions and calls inside each other whose maps are composed: real ones nest two or three deep.
 CALL_NESTING: Final = 16
 INDEXING_POINTS: Final = 1 << 22  #: Points of a domain that are enumerated: tens of megabytes.
+#: Maps of chains that are kept, so that the same chain in another place is not read again.
+CHAIN_MAPS: Final = 1024
 CHAIN_STEPS: Final = 64  #: Moves of a program that are followed, one after the other.
 
 # Shardings
@@ -174,6 +176,7 @@ COMPILER_MESSAGE: Final = 2000  #: Characters of a compiler's message that an er
 
 #: Characters of a type that one pattern reads; the grammar is ten times as slow.
 HLO_FAST_TYPE: Final = 400
+HLO_TYPES: Final = 1 << 14  #: Types that are kept for other programs: megabytes.
 #: Characters of a constant that are kept: dumps hold constants of megabytes.
 HLO_LITERAL: Final = 1024
 HLO_DIGITS: Final = 18  #: Digits of a line or an identifier: it fits 64 bits.
@@ -185,6 +188,8 @@ OOM_LABEL: Final = 300  #: Characters of a label or type that a table shows.
 OOM_MESSAGES: Final = 50
 #: Reasons that are shown for one allocation, which may be a tuple of many arrays.
 OOM_REASONS: Final = 6
+#: Verdicts on moves, bytes and better layouts of types that are kept for other programs, each.
+VERDICTS_KEPT: Final = 1 << 14
 FLEET_ROWS: Final = 200  #: Rows that are kept of one program of many: its largest costs.
 #: Source lines, types or programs of a report on many programs: tens of megabytes.
 FLEET_KEYS: Final = 100_000

@@ -505,12 +505,14 @@ def _first_slot(candidate: BitcastCandidate, same: Proof) -> int | None:
     if not has_inverse(first.recipe) or not has_inverse(second.recipe):
         return None
     end = min(first.size, second.size, BITCAST_SLOTS)
-    for start in range(0, end, _CHUNK):
-        slots = np.arange(start, min(start + _CHUNK, end))
+    start, length = 0, 64
+    while start < end:
+        slots = np.arange(start, min(start + length, end))
         pairs = zip(first.coordinates(slots), second.coordinates(slots), strict=True)
         wrong = np.zeros(len(slots), bool)
         for x, y in pairs:
             wrong |= x != y
         if wrong.any():
             return start + int(wrong.argmax())
+        start, length = start + length, min(8 * length, _CHUNK)
     return None

@@ -22,6 +22,7 @@ from morello_layouts.core.recipe import (
     coordinates_at,
     elements_at,
     known,
+    offset_of,
     physical_coordinates,
 )
 from morello_layouts.errors import ShapeError, UnsupportedError
@@ -242,9 +243,10 @@ def _elements(recipe: Recipe) -> Any:
 def _values_at(maps: Sequence[AnyMap], coordinate: tuple[int, ...]) -> list[Any]:
     """Return what each map gives at a coordinate, in the terms in which they are compared."""
     several = any(len(m.given) > 1 for m in maps)
+    if several:
+        return [(m if m.recipe is None else m.physical_coordinates)(*coordinate) for m in maps]
     return [
-        m.physical_coordinates(*coordinate) if several and m.recipe is not None else m(*coordinate)
-        for m in maps
+        m(*coordinate) if m.recipe is None else offset_of(m.recipe, coordinate, 0) for m in maps
     ]
 
 

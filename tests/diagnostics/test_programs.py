@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.core.maps.subject import Subject, met
 from morello_layouts.programs.diagnostics import moves as verdicts
 from morello_layouts.programs.diagnostics.buffers import Bytes, buffers_of, fused_names
 from tests.support.diagnosed_programs import NAMES, diagnosis, module
@@ -105,19 +105,24 @@ def test_only_split_arrays_are_not_judged() -> None:
     assert all("SC(0:24)} splits the array" in m.verdict.reason for m in unknown)
 
 
-def test_equal_questions_are_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[Subject, Subject]] = []
+def test_equal_questions_are_asked_once_in_all_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
 
-    def counting(one: Subject, other: Subject) -> tuple[ml.IndexMap, ml.IndexMap]:
-        asked.append((one, other))
-        return met(one, other)
+    def counting(opcode: str, *question: Any) -> verdicts.Verdict:
+        asked.append(opcode)
+        return verdict(opcode, *question)
 
-    monkeypatch.setattr(verdicts, "met", counting)
+    verdict = verdicts._verdict
+    monkeypatch.setattr(verdicts, "_verdict", counting)
+    monkeypatch.setattr(verdicts, "_decided", {})
     text = "\n".join(f"%c.{k} = f32[8,16]{{0,1}} copy(f32[8,16]{{1,0}} %x)" for k in range(9))
-    report = ml.diagnose(text)
+    report, again = ml.diagnose(text), ml.diagnose(text)
     assert len(asked) == 1
     assert len(report.moves) == 9
-    assert len({id(move.verdict) for move in report.moves}) == 1
+    assert len({id(move.verdict) for move in (*report.moves, *again.moves)}) == 1
+    unknown = "%b = f32[8]{0} bitcast(f32[4]{0} %x)"
+    assert {ml.diagnose(unknown).moves[0].verdict.effect for _ in range(2)} == {"unknown"}
+    assert len(asked) == 3  # with more time it may be known
 
 
 def test_the_generation_is_guessed() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import gc
 import pickle
+import re
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -307,6 +310,21 @@ def test_statements_may_share_a_line() -> None:
     assert module.entry.root.operands == (module.instruction("b"),)
     assert module.instruction("b").attributes == {"sharding": "{replicated}"}
     assert module.warnings == ()
+
+
+def test_the_usual_lines_are_read_as_the_others() -> None:
+    """The scanner reads all lines of the second text: none of them is as XLA prints it."""
+    for text in programs().values():
+        usual, other = ml.read_hlo(text), ml.read_hlo(re.sub(r"(?m)([{}])$", r"\1  // end", text))
+        assert usual == other
+        assert [i.line for i in usual.instructions] == [i.line for i in other.instructions]
+
+
+def test_python_collects_again_after_reading() -> None:
+    for text in ("%a = f32[8]{0} negate(%b)", "%a = f32[8]{0 negate(%b)"):
+        with contextlib.suppress(ml.LayoutError):
+            ml.diagnose(text)
+        assert gc.isenabled()
 
 
 def test_names_belong_to_their_computation() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import permutations
 from math import prod
 from typing import Final, NamedTuple
@@ -17,6 +18,7 @@ from morello_layouts.core.checks import as_tuple
 from morello_layouts.core.description import count, listed
 from morello_layouts.core.expr.sizes import round_up
 from morello_layouts.core.fields import frozen
+from morello_layouts.core.limits import VERDICTS_KEPT
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.machines.tpu_layouts.waste import waste_formula
 from morello_layouts.notations.xla import COMBINE, XlaLayout, XlaShape, bits_of
@@ -338,6 +340,7 @@ def generation_of(
     return Generation("v5e", "assumed: the text does not tell")
 
 
+@lru_cache(VERDICTS_KEPT)
 def _chosen_by(x: XlaShape) -> str | None:
     """Return the one of an old and a new generation that chooses this layout; None if not one."""
     if x.layout is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations, pairwise
+from itertools import combinations, islice, pairwise
 from math import prod
 from typing import ClassVar, Final, NamedTuple, TypeAlias
 
@@ -156,6 +156,11 @@ def suggest(
     """
     if limit is not None:
         limit = as_int(limit, "limit", 1, fix="give an int from 1, or None for all layouts")
+    return tuple(islice(suggestions(element_type, shape, generation), limit))
+
+
+def suggestions(element_type: str, shape: Sequence[int], generation: str) -> Iterator[Suggestion]:
+    """Yield what :func:`suggest` returns, each as it is asked for."""
     kind = packing(element_type, generation)
     sizes = sizes_of(element_type, shape)
     if len(sizes) > SUGGESTED_DIMENSIONS:
@@ -164,10 +169,8 @@ def suggest(
             "the number of foldings doubles with each dimension",
             "fold some dimensions first",
         )
-    candidates = sorted(_candidates(element_type, sizes, generation, kind))
-    return tuple(
-        _suggestion(each, element_type, sizes, generation, kind) for each in candidates[:limit]
-    )
+    for each in sorted(_candidates(element_type, sizes, generation, kind)):
+        yield _suggestion(each, element_type, sizes, generation, kind)
 
 
 # An order of dimensions is a smaller change than a folding, and both are smaller than a tile.

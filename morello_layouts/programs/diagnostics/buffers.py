@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
+from functools import lru_cache
 from typing import ClassVar, Final, NamedTuple, TypeVar
 
 from morello_layouts.core.fields import frozen
+from morello_layouts.core.limits import VERDICTS_KEPT
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.machines.tpu_layouts import Waste, buffer_waste, waste
-from morello_layouts.notations.xla import XlaShape, XlaTuple, XlaValue
+from morello_layouts.notations.xla import XlaLayout, XlaShape, XlaTuple, XlaValue
 from morello_layouts.programs.hlo import HloComputation, HloInstruction, HloModule
 from morello_layouts.programs.hlo.module import number_of
 from morello_layouts.programs.hlo.scanner import CALLED_BY
@@ -45,6 +47,7 @@ def space_name(space: int) -> str:
     return _SPACES.get(space, f"memory space {space}")
 
 
+@lru_cache(VERDICTS_KEPT)
 def without_memory_space(x: XlaShape) -> XlaShape:
     """Return the array without its memory space, which does not change the order of its bytes."""
     return x if x.layout is None else replace(x, layout=replace(x.layout, memory_space=0))
@@ -79,6 +82,17 @@ def buffers_of(module: HloModule, fused: frozenset[str]) -> Iterator[Buffer]:
                 yield from _written(instruction, computation)
 
 
+def by_shape(buffers: Iterable[Buffer]) -> dict[XlaShape, list[Buffer]]:
+    """Return the buffers of each type, which a dump mostly has once, so that few are compared."""
+    same: dict[int, list[Buffer]] = {}
+    for buffer in buffers:
+        same.setdefault(id(buffer.shape), []).append(buffer)
+    found: dict[XlaShape, list[Buffer]] = {}
+    for group in same.values():
+        found.setdefault(group[0].shape, []).extend(group)
+    return found
+
+
 def _written(instruction: HloInstruction, computation: HloComputation) -> Iterator[Buffer]:
     opcode, shape = instruction.opcode, instruction.shape
     is_parameter = opcode == "parameter"
@@ -110,7 +124,7 @@ def fused_names(module: HloModule) -> frozenset[str]:
     found: set[str] = set()
     for instruction in module.instructions:
         text = instruction.attribute_text
-        if instruction.opcode not in _CALLERS_WITH_BUFFERS and any(call in text for call in _CALLS):
+        if instruction.opcode not in _CALLERS_WITH_BUFFERS and any(map(text.__contains__, _CALLS)):
             found.update(
                 called if isinstance(called, str) else called.name
                 for called in instruction.called_computations
@@ -193,6 +207,10 @@ class Bytes:
             self.reserved_bytes + other.reserved_bytes,
         )
 
+    def __mul__(self, times: int) -> Bytes:
+        """Return the bytes of so many of the same."""
+        return Bytes(self.arrays * times, self.data_bytes * times, self.reserved_bytes * times)
+
     @property
     def padding_bytes(self) -> int:
         """Bytes that hold no data."""
@@ -212,6 +230,9 @@ def sums(found: Iterable[tuple[K, Bytes]]) -> dict[K, Bytes]:
     return totals
 
 
+_waste, _waste_on_tpu = (lru_cache(VERDICTS_KEPT)(find) for find in (waste, buffer_waste))
+
+
 class WasteCache(dict[XlaShape, Waste | None]):
     """The waste of arrays, analysed once; None for tokens, and for sizes that are not numbers.
 
@@ -221,14 +242,15 @@ class WasteCache(dict[XlaShape, Waste | None]):
 
     def __init__(self, *, is_tpu: bool) -> None:
         super().__init__()
-        self._waste = buffer_waste if is_tpu else waste
+        self._waste = _waste_on_tpu if is_tpu else _waste
 
     def __missing__(self, shape: XlaShape) -> Waste | None:
         try:
-            self[shape] = self._waste(shape)
+            found = self._waste(shape)
         except UnsupportedError:
-            self[shape] = None
-        return self[shape]
+            found = None
+        self[shape] = found
+        return found
 
     def bytes_of(self, shape: XlaShape) -> Bytes:
         """Return the bytes of an array as a sum; the empty sum if it has none."""
@@ -268,7 +290,13 @@ def totals_of(
         sum(is_fused(computation, fused) for computation in module.computations),
         cache.sum_of(parameters),
         cache.sum_of(outputs),
-        cache.sum_of(buffer.shape for buffer in buffers if not buffer.is_parameter),
+        sum(
+            (
+                cache.bytes_of(shape) * sum(not buffer.is_parameter for buffer in group)
+                for shape, group in by_shape(buffers).items()
+            ),
+            Bytes(),
+        ),
     )
 
 
@@ -306,17 +334,21 @@ class SpaceUse:
         return space_name(self.space)
 
 
+@lru_cache(VERDICTS_KEPT)
+def _layout_text(layout: XlaLayout) -> str:
+    return str(replace(layout, memory_space=0))
+
+
 def layout_uses(
     buffers: Iterable[Buffer], cache: WasteCache
 ) -> tuple[tuple[LayoutUse, ...], tuple[SpaceUse, ...]]:
     """Return the bytes of each layout, the most bytes first, and of each memory space."""
-    by_shape = sums((buffer.shape, cache.bytes_of(buffer.shape)) for buffer in buffers)
     known = [
         (shape.layout, found)
-        for shape, found in by_shape.items()
-        if shape.layout is not None and found.arrays
+        for shape, group in by_shape(buffers).items()
+        if shape.layout is not None and (found := cache.bytes_of(shape) * len(group)).arrays
     ]
-    layouts = sums((str(replace(layout, memory_space=0)), found) for layout, found in known)
+    layouts = sums((_layout_text(layout), found) for layout, found in known)
     spaces = sums((layout.memory_space, found) for layout, found in known)
     uses = (LayoutUse(text, found) for text, found in layouts.items())
     return (

@@ -11,17 +11,19 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 from typing import ClassVar, Final, Literal
 
 from morello_layouts.core.fields import frozen
-from morello_layouts.core.limits import CHAIN_STEPS
+from morello_layouts.core.limits import CHAIN_MAPS, CHAIN_STEPS
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.notations.xla import XlaShape
 from morello_layouts.programs.diagnostics.buffers import is_fused
 from morello_layouts.programs.diagnostics.forces import Neighbours, inner_computation
 from morello_layouts.programs.diagnostics.moves import VerdictCache
-from morello_layouts.programs.hlo import HloComputation, HloInstruction, HloModule
+from morello_layouts.programs.hlo import HloComputation, HloInstruction
 from morello_layouts.programs.indexing import IndexingMap, OperandRead
+from morello_layouts.programs.indexing.operations import offset_of
 from morello_layouts.programs.indexing.programs import instruction_indexing
 from morello_layouts.programs.report import bytes_text
 
@@ -186,13 +188,12 @@ def _written(instruction: HloInstruction, verdicts: VerdictCache) -> int:
 
 
 def chains_of(
-    module: HloModule, fused: frozenset[str], verdicts: VerdictCache
+    near: Neighbours, fused: frozenset[str], verdicts: VerdictCache
 ) -> tuple[MoveChain, ...]:
     """Return the chains of moves of a program, those with the most needless bytes first."""
-    near = Neighbours(module)
     found = [
         chain
-        for computation in module.computations
+        for computation in near.module.computations
         if computation.instructions and not is_fused(computation, fused)
         for chain in _chains(computation, verdicts, near)
     ]
@@ -234,8 +235,7 @@ def _read(steps: Sequence[HloInstruction], at: Sequence[int]) -> OperandRead:
             )
         read = reads[0]
         if found is not None:
-            whole = read.map.compose(found.map).simplify()
-            read = replace(read, map=whole, result_type=found.result_type)
+            read = replace(read, map=_after(read.map, found.map), result_type=found.result_type)
         found = read
     assert found is not None
     return found
@@ -266,12 +266,28 @@ def _chain(
     )
 
 
+@lru_cache(CHAIN_MAPS)
+def _after(outer: IndexingMap, inner: IndexingMap) -> IndexingMap:
+    """Return two maps as one. They have no names of a user's, which equality ignores."""
+    return outer.compose(inner).simplify()
+
+
 def _keeps_bytes(read: OperandRead) -> bool:
     """Whether each element of the result lies where it lay in the source."""
     x, y = read.operand_type, read.result_type
-    if x is None or x.byte_size != y.byte_size:
-        return False
-    found = read.from_offset
+    return x is not None and x.byte_size == y.byte_size and _keeps_places(read.map, x, y)
+
+
+@lru_cache(CHAIN_MAPS)
+def _keeps_places(reads: IndexingMap, x: XlaShape, y: XlaShape) -> bool:
+    """Whether each element of an array y lies where that of x lies from which it comes."""
+    if len(reads.variables) == len(y.shape):
+        before, after = offset_of(x), offset_of(y)
+        for dim in range(-1, len(y.shape)):
+            at = [(n - 1) * (k == dim) for k, n in enumerate(y.shape)]
+            if reads.contains(*at) and before(*reads(*at)) != after(*at):
+                return False
+    found = OperandRead("", 0, reads, x, y).from_offset
     return found is not None and found.results == ("d0",)
 
 

@@ -18,6 +18,7 @@ from morello_layouts.programs.diagnostics.buffers import (
     sums,
     totals_of,
 )
+from morello_layouts.programs.diagnostics.forces import Neighbours
 from morello_layouts.programs.diagnostics.moves import (
     Effect,
     HloMove,
@@ -245,7 +246,7 @@ class _ComparedProgram:
         self.totals = totals_of(module, fused, self.buffers, cache)
         self.moves = [
             move
-            for move in moves_of(module, fused, verdicts)
+            for move in moves_of(Neighbours(module), fused, verdicts)
             if not move.is_fused and move.verdict.effect != "free"
         ]
         self.types = sums((_type(b.shape), cache.bytes_of(b.shape)) for b in self.buffers)

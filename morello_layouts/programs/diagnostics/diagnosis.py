@@ -28,6 +28,7 @@ from morello_layouts.programs.diagnostics.buffers import (
     totals_of,
 )
 from morello_layouts.programs.diagnostics.chains import MoveChain, chains_of
+from morello_layouts.programs.diagnostics.forces import Neighbours
 from morello_layouts.programs.diagnostics.memory_report import MemoryReport, memory_of
 from morello_layouts.programs.diagnostics.moves import (
     HloMove,
@@ -54,6 +55,7 @@ from morello_layouts.programs.hlo import HloModule, read_hlo
 from morello_layouts.programs.hlo.assignment import read_assignment
 from morello_layouts.programs.hlo.compiled import assignment_of, is_program
 from morello_layouts.programs.hlo.reader import assignment_beside, platform_of
+from morello_layouts.programs.hlo.scanner import without_collection
 from morello_layouts.programs.report import (
     Columns,
     Report,
@@ -417,6 +419,7 @@ def _places(places: Sequence[ProgramPlace], count: int) -> str:
     )
 
 
+@without_collection()
 def diagnose(
     program: HloModule | str | os.PathLike[str] | Any,
     generation: str | None = None,
@@ -452,15 +455,15 @@ def diagnose(
     shapes = (array for i in module.instructions for _, array in i.shape.arrays())
     parameters, outputs = entry_arrays(module)
     chosen = generation_of(generation, shapes, (*parameters, *outputs))
-    fused = fused_names(module)
-    cache = WasteCache(is_tpu=platform_of(module) == "TPU")
+    fused, platform, near = fused_names(module), platform_of(module), Neighbours(module)
+    cache = WasteCache(is_tpu=platform == "TPU")
     buffers = tuple(buffers_of(module, fused))
     memory = _memory_beside(program, module)
     of = 0 if memory is None else memory.total
-    wasteful, wasteful_count = wasteful_arrays(module, buffers, cache, chosen.name, top=top, of=of)
+    wasteful, wasteful_count = wasteful_arrays(near, buffers, cache, chosen.name, top=top, of=of)
     layouts, spaces = layout_uses(buffers, cache)
     verdicts = VerdictCache()
-    moves = tuple(moves_of(module, fused, verdicts))
+    moves = tuple(moves_of(near, fused, verdicts))
     return Diagnosis(
         module.name,
         chosen,
@@ -471,12 +474,12 @@ def diagnose(
         layouts,
         spaces,
         module.warnings,
-        platform_of(module),
+        platform,
         memory,
         partitions_of(module),
         tuple(sharded_parameters(module, cache)),
-        collectives_of(module, moves, cache),
-        chains_of(module, fused, verdicts),
+        collectives_of(near, moves, cache),
+        chains_of(near, fused, verdicts),
     )
 
 

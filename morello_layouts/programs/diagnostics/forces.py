@@ -92,6 +92,7 @@ class Neighbours:
     """Who makes and who reads the values of a program."""
 
     def __init__(self, module: HloModule) -> None:
+        self.module = module  #: the program.
         self._instructions: dict[str, HloInstruction] = {}
         self._readers: dict[str, list[HloInstruction]] = defaultdict(list)
         entry = next((c for c in module.computations if c.is_entry and c.instructions), None)
@@ -201,7 +202,7 @@ class Neighbours:
             body = inner_computation(loop, "while")
             for parameter in () if body is None else body.parameters:
                 for part in self._readers[parameter.name]:
-                    if part.attributes.get("index") == index:
+                    if _index(part) == index:
                         yield part
 
     def _forcing_reader(
@@ -255,11 +256,19 @@ def _carried_out(instruction: HloInstruction) -> Iterator[HloInstruction]:
     """Yield what a loop's body returns for a part of the loop's result."""
     loop = instruction.operands[0] if instruction.opcode == "get-tuple-element" else ""
     body = None if isinstance(loop, str) else inner_computation(loop, "while")
-    index = number_of(instruction.attributes.get("index")) if body is not None else None
+    index = number_of(_index(instruction)) if body is not None else None
     if body is not None and index is not None and index < len(body.root.operands):
         part = body.root.operands[index]
         if not isinstance(part, str):
             yield part
+
+
+def _index(part: HloInstruction) -> str | None:
+    """Return the attribute ``index`` of a part of a tuple; it mostly comes first."""
+    first, _, rest = part.attribute_text.partition(",")
+    if first[:6] == "index=" and first[6:].isdecimal() and ", index=" not in rest:
+        return first[6:]
+    return part.attributes.get("index")
 
 
 def _forcing(instruction: HloInstruction) -> HloInstruction | None:

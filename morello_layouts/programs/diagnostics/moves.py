@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from math import prod
 from typing import ClassVar, Final, Literal, TypeAlias
 
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.lazy import importing
-from morello_layouts.core.limits import REPORT_PLACES
+from morello_layouts.core.limits import CHAIN_MAPS, REPORT_PLACES, VERDICTS_KEPT
+from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.maps.subject import Subject, met
 from morello_layouts.errors import LayoutError
 from morello_layouts.notations.xla import XlaShape, XlaTuple, XlaValue
@@ -20,7 +22,7 @@ from morello_layouts.programs.diagnostics.buffers import (
     without_memory_space,
 )
 from morello_layouts.programs.diagnostics.forces import Force, Neighbours, origin_of
-from morello_layouts.programs.hlo import HloInstruction, HloModule
+from morello_layouts.programs.hlo import HloInstruction
 
 MOVE_OPCODES: Final = ("copy", "transpose", "reshape", "bitcast", "bitcast-convert", "copy-start")
 """The opcodes that keep every element and may move it."""
@@ -135,11 +137,21 @@ _NOT_AN_ARRAY: Final = "the value is a tuple, not an array"
 _Question: TypeAlias = tuple[str, XlaValue | None, XlaValue, str]
 
 
+_decided: Final[dict[_Question, Verdict]] = {}
+
+
 class VerdictCache(dict[_Question, Verdict]):
-    """The verdicts on moves; moves of the same types are decided once."""
+    """The verdicts on moves; moves of the same types are decided once, in all programs."""
 
     def __missing__(self, question: _Question) -> Verdict:
-        self[question] = found = _verdict(*question)
+        found = _decided.get(question)
+        if found is None:
+            found = _verdict(*question)
+            if found.effect != "unknown":  # with more time it may be known
+                if len(_decided) >= VERDICTS_KEPT:
+                    _decided.clear()
+                _decided[question] = found
+        self[question] = found
         return found
 
     def of(self, instruction: HloInstruction) -> Verdict:
@@ -213,9 +225,17 @@ def _proof(opcode: str, x: XlaShape, y: XlaShape, order: str) -> tuple[bool | No
     with importing:
         from morello_layouts.proof import is_bitcast  # loads ISL
 
-    answer = is_bitcast(*met(Subject(one), Subject(other)), how)
+    is_known = all(isinstance(n, int) for n in (*one.dims, *other.dims))
+    maps = map(_map_of, (one, other)) if is_known else met(Subject(one), Subject(other))
+    answer = is_bitcast(*maps, how)
     is_named = answer.holds and opcode == "bitcast" and " " in answer.correspondence
     return answer.holds, answer.kind, answer.correspondence if is_named else answer.reason
+
+
+@lru_cache(CHAIN_MAPS)
+def _map_of(x: XlaShape) -> IndexMap:
+    """Return an array's map, with the formulas that earlier questions made."""
+    return Subject(x).map()
 
 
 def _converts(opcode: str, x: XlaShape, y: XlaShape) -> bool:
@@ -332,10 +352,9 @@ class MoveSum:
     fused_bytes: int  #: bytes that those in fusions move.
 
 
-def moves_of(module: HloModule, fused: frozenset[str], cache: VerdictCache) -> Iterator[HloMove]:
+def moves_of(near: Neighbours, fused: frozenset[str], cache: VerdictCache) -> Iterator[HloMove]:
     """Return every move of a program, in the order of the text."""
-    near = Neighbours(module)
-    for computation in module.computations:
+    for computation in near.module.computations:
         inside = is_fused(computation, fused)
         for instruction in computation.instructions:
             if instruction.opcode in MOVE_OPCODES:

@@ -90,12 +90,12 @@ class ShardedParameter:
 
 
 def collectives_of(
-    module: HloModule, moves: tuple[HloMove, ...], cache: WasteCache
+    near: Neighbours, moves: tuple[HloMove, ...], cache: WasteCache
 ) -> tuple[HloCollective, ...]:
     """Return the collectives of a program, each channel once, the most bytes first."""
-    near, found = Neighbours(module), dict[object, HloCollective]()
+    found = dict[object, HloCollective]()
     relayouts = {move.name for move in moves if move.verdict.effect != "free"}
-    for computation in module.computations:
+    for computation in near.module.computations:
         for i in computation.instructions:
             if i.opcode.removesuffix("-start") in _RING:
                 each = _collective(i, computation.name, near, relayouts, cache)

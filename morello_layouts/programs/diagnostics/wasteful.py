@@ -4,24 +4,34 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import ClassVar, Final, TypedDict, cast
 
 from morello_layouts.core.fields import frozen, plain
-from morello_layouts.core.limits import REPORT_PLACES
+from morello_layouts.core.limits import REPORT_PLACES, VERDICTS_KEPT
 from morello_layouts.errors import LayoutError
-from morello_layouts.machines.tpu_layouts import Suggestion, Waste, suggest
+from morello_layouts.machines.tpu_layouts import Suggestion, Waste
+from morello_layouts.machines.tpu_layouts.suggest import suggestions
 from morello_layouts.notations.xla import XlaShape
 from morello_layouts.programs.diagnostics.buffers import (
     Buffer,
     WasteCache,
+    by_shape,
     entry_arrays,
     output_leaves,
     without_memory_space,
 )
 from morello_layouts.programs.diagnostics.forces import Force, Neighbours
 from morello_layouts.programs.diagnostics.moves import ProgramPlace, place_of
-from morello_layouts.programs.hlo import HloInstruction, HloModule
+from morello_layouts.programs.hlo import HloInstruction
 from morello_layouts.programs.report import factor_cell
+
+
+@lru_cache(VERDICTS_KEPT)
+def _best(element_type: str, shape: tuple[int, ...], generation: str) -> Suggestion | None:
+    """Return the best layout of an array whose tile the compiler chooses by itself."""
+    every = suggestions(element_type, shape, generation)
+    return next((each for each in every if "tile" not in each.changes), None)
 
 
 @frozen
@@ -116,10 +126,9 @@ def alternative_to(
     if any(shape.dynamic_dimensions):
         return Alternative(None, "nothing is suggested for sizes that change while a program runs")
     try:
-        every = suggest(shape.element_type, shape.shape, generation, limit=None)
+        best = _best(shape.element_type, shape.shape, generation)
     except LayoutError as error:
         return Alternative(None, f"nothing is suggested: {error.what}")
-    best = next((each for each in every if "tile" not in each.changes), None)
     if best is None or best.byte_size >= shape.byte_size:
         return Alternative(None, "no order or folding takes fewer bytes")
     if times * (shape.byte_size - best.byte_size) < _WORTH * of:
@@ -182,7 +191,7 @@ class WastefulArray:
 
 
 def wasteful_arrays(
-    module: HloModule,
+    near: Neighbours,
     buffers: Sequence[Buffer],
     cache: WasteCache,
     generation: str,
@@ -194,19 +203,16 @@ def wasteful_arrays(
 
     The program has ``of`` bytes, if they are known.
     """
-    by_shape: dict[XlaShape, list[Buffer]] = {}
-    for buffer in buffers:
-        if cache.bytes_of(buffer.shape).padding_bytes > 0:
-            by_shape.setdefault(buffer.shape, []).append(buffer)
-    groups: dict[XlaShape, list[Buffer]] = {}
-    for shape, defined in by_shape.items():
-        groups.setdefault(without_memory_space(shape), []).extend(defined)
+    same, groups = by_shape(buffers), dict[XlaShape, list[Buffer]]()
+    for shape, defined in same.items():
+        if cache.bytes_of(shape).padding_bytes > 0:
+            groups.setdefault(without_memory_space(shape), []).extend(defined)
     every = [(cache[shape], defined) for shape, defined in groups.items()]
     known = [(found, defined) for found, defined in every if found is not None]
     known.sort(key=lambda pair: -pair[0].padding_bytes * len(pair[1]))
-    near, outputs, entry = Neighbours(module), output_leaves(module), entry_arrays(module)
+    outputs, entry = output_leaves(near.module), entry_arrays(near.module)
     size = sum(cache.sum_of(arrays).reserved_bytes for arrays in entry)
-    size = max(size + max((cache.bytes_of(b.shape).reserved_bytes for b in buffers), default=0), of)
+    size = max(size + max((cache.bytes_of(x).reserved_bytes for x in same), default=0), of)
     arrays = (
         _wasteful(found, sorted(defined, key=_line), near, outputs, (generation, size))
         for found, defined in known[:top]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from sys import intern
 from typing import Final, NamedTuple
 
-from morello_layouts.core.limits import HLO_FAST_TYPE, HLO_LITERAL
+from morello_layouts.core.limits import HLO_FAST_TYPE, HLO_LITERAL, HLO_TYPES
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.notations.xla import XlaLayout, XlaShape, XlaTuple, XlaValue, parse_xla
 from morello_layouts.programs.hlo.module import (
@@ -53,6 +54,13 @@ class ShapeTable(dict[str, XlaValue]):
         except ParseError as error:
             scan.fail(error.what, begin + error.position, error.why, error.fix)
 
+    def usual(self, text: str) -> XlaValue | None:
+        """Return the shape in a text; None if the grammar must read it, or find its error."""
+        found = self.get(text) or self._tuple(text) or _usual_array(text)
+        if found is not None:
+            self[text] = found
+        return found
+
     def _tuple(self, text: str) -> XlaTuple | None:
         """Return a tuple; None if the grammar must read the text, or find its error."""
         if not TUPLE.fullmatch(text):
@@ -63,6 +71,7 @@ class ShapeTable(dict[str, XlaValue]):
             return None
 
 
+@lru_cache(HLO_TYPES)
 def _usual_array(text: str) -> XlaShape | None:
     """Return an array of the usual form; None if the grammar must read the text.
 
@@ -304,10 +313,11 @@ class ModuleBuilder:
         unknown = [
             (name, instruction)
             for computation in self.computations
-            if computation.name
+            if computation.name and (scope := computation._scope) is not None
+            for known in (scope.instructions,)
             for instruction in computation.instructions
             for name in instruction.operand_names
-            if name not in computation
+            if name not in known
         ]
         if unknown:
             name, user = unknown[0]
@@ -359,7 +369,7 @@ class OperandReader:
             match = TYPED_OPERAND.match(text, position)
             if match is None:
                 return None
-            shape = None if match[1] is None else self.shapes.get(match[1])
+            shape = None if match[1] is None else self.shapes.usual(match[1])
             if match[1] is not None and shape is None:
                 return None
             shapes.append(shape)

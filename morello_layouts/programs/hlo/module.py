@@ -167,6 +167,7 @@ class ModuleScope:
 
     computations: dict[str, HloComputation] = field(default_factory=dict)
     tables: SourceTables | None = None
+    called: dict[str, tuple[str, ...]] = field(default_factory=dict)  #: names by attributes.
 
 
 @dataclass(slots=True, eq=False)
@@ -229,10 +230,16 @@ class HloInstruction(Displayed):
     @property
     def called_computations(self) -> tuple[HloComputation | str, ...]:
         """The computations that it calls; a name for one that the module does not define."""
-        if "=" not in self.attribute_text:
+        text = self.attribute_text
+        if "=" not in text:
             return ()
-        known = {} if self._scope is None else self._scope.module.computations
-        return tuple(known.get(name, name) for name in called_names(self.attributes))
+        if self._scope is None:
+            return called_names(self.attributes)
+        module = self._scope.module
+        names = module.called.get(text)
+        if names is None:
+            names = module.called[text] = called_names(self.attributes)
+        return tuple(module.computations.get(name, name) for name in names)
 
     @property
     def control_predecessors(self) -> tuple[HloInstruction | str, ...]:
@@ -314,7 +321,8 @@ class HloComputation(Displayed):
     @property
     def parameters(self) -> tuple[HloInstruction, ...]:
         """Its parameters by number."""
-        found = [i for i in self.instructions if i.parameter_number is not None]
+        every = (i for i in self.instructions if i.opcode == "parameter")
+        found = [i for i in every if i.parameter_number is not None]
         return tuple(sorted(found, key=lambda i: i.parameter_number or 0))
 
     @property

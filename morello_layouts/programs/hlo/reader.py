@@ -19,6 +19,7 @@ from morello_layouts.programs.hlo.builder import ModuleBuilder, OperandReader
 from morello_layouts.programs.hlo.compiled import BEFORE_LAYOUTS, is_program, text_of
 from morello_layouts.programs.hlo.module import TABLES, HloInstruction, HloModule, row_of
 from morello_layouts.programs.hlo.scanner import (
+    COMPUTATION,
     INSTRUCTION,
     NAME,
     Incomplete,
@@ -27,6 +28,7 @@ from morello_layouts.programs.hlo.scanner import (
     Scanner,
     join,
     open_lines,
+    without_collection,
 )
 
 _STAGE: Final = re.compile(
@@ -177,7 +179,10 @@ def read_hlo(
     (0, ())
     """
     is_of_jax = is_program(source)
-    with open_lines(text_of(source) if is_of_jax else source, progress) as lines:
+    with (
+        without_collection(),
+        open_lines(text_of(source) if is_of_jax else source, progress) as lines,
+    ):
         module = _ModuleReader(lines).read()
         lines.finish()
     if is_of_jax and type(source).__name__ == "Lowered":
@@ -210,7 +215,12 @@ class _ModuleReader:
                     is_first = False
                 match = match_instruction(line)
                 if match is None or not add(match, lines.number):
-                    self.statements(line)
+                    if line == "}\n" and not self.module.at_top:
+                        self.module.close("", Scanner(line, lines.number), 0)
+                    elif match is None and (match := COMPUTATION.match(line)) is not None:
+                        self.begin(match)
+                    elif not line.isspace():
+                        self.statements(line)
         except _Truncated:
             pass
         return self.module.finish(lines.number)
@@ -218,7 +228,7 @@ class _ModuleReader:
     def add_match(self, match: re.Match[str], line: int) -> bool:
         """Add the instruction that the pattern matched; False if the scanner must read it."""
         root, name, shape, opcode, arguments, attributes = match.groups()
-        known = self.module.shapes.get(shape)
+        known = self.module.shapes.get(shape) or self.module.shapes.usual(shape)
         if known is None:
             return False
         operands = self.operands.match(opcode, arguments)
@@ -236,6 +246,13 @@ class _ModuleReader:
                 self.module.current.scope,
             )
         )
+
+    def begin(self, match: re.Match[str]) -> None:
+        """Begin the computation that the pattern matched."""
+        self.table = None
+        entry, name, signature = match.groups()
+        scan = Scanner(match.string, self.lines.number)
+        self.module.open(name, entry is not None, signature, scan, 0)
 
     def statements(self, line: str) -> None:
         """Read the statements that begin on a line, with the lines that continue them."""

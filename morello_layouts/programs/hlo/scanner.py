@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import re
@@ -63,6 +64,8 @@ INSTRUCTION: Final = re.compile(
     rf"\(((?:[^()\"]++|{_PARENTHESES})*+)\)({_ATTRIBUTES})\s*+\Z",
     _FLAGS,
 )
+# entry, name, signature of a computation as XLA prints it
+COMPUTATION: Final = re.compile(rf"(ENTRY )?%({_NAME}) ({_PARENTHESES} -> {_TYPE}) \{{\n\Z", _FLAGS)
 TYPE: Final = re.compile(rf"(?<!\w){_TYPE}", _FLAGS)
 TUPLE: Final = re.compile(rf"\({_FILL}(?:{_TYPE}{_FILL}(?:,{_FILL}{_TYPE}{_FILL})*+)?+\)", _FLAGS)
 NAMED_OPERANDS: Final = re.compile(rf"{_OPERAND}(?:,{_OPERAND})*+", _FLAGS)
@@ -327,6 +330,18 @@ class Lines:
 
 
 @contextmanager
+def without_collection() -> Iterator[None]:
+    """Make values that all stay: Python does not look for circles among them meanwhile."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+@contextmanager
 def open_lines(source: str | os.PathLike[str], progress: Progress | None) -> Iterator[Lines]:
     """Open the lines of a text, or of the file that a path names."""
     if isinstance(source, str) and ("\n" in source or _TEXT.match(source)):
@@ -411,7 +426,16 @@ def attributes_of(text: str) -> dict[str, str]:
     >>> attributes_of("new=5] more, calls=%f, y=<@mesh, [{}]>")
     {'new': '5] more', 'calls': '%f', 'y': '<@mesh, [{}]>'}
     """
-    scan, found = Scanner(f", {text}"), dict[str, str]()
+    found = dict[str, str]()
+    end, whole = 0, f", {text}"
+    for match in ATTRIBUTE.finditer(whole):
+        if match.start() != end:
+            break
+        end = match.end()
+        found[match[1]] = match[2]
+    if end == len(whole):
+        return found
+    scan, found = Scanner(whole), {}
     is_more = bool(text)
     while is_more:
         end, last = scan.position, ""
@@ -434,7 +458,7 @@ def called_names(attributes: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(
         name
         for attribute in CALLED_BY
-        if "=" not in (value := attributes.get(attribute, ""))  # else it is a computation
+        if "=" not in (value := attributes.get(attribute, "="))  # else it is a computation
         for name in names_in(value)
     )
 

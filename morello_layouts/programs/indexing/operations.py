@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from math import prod
 from typing import Final, NoReturn, TypeAlias
@@ -16,6 +16,7 @@ from typing import Final, NoReturn, TypeAlias
 from morello_layouts.core.expr import variable
 from morello_layouts.core.expr.substitution import substitute
 from morello_layouts.core.fields import frozen
+from morello_layouts.core.limits import CHAIN_MAPS
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.notations.xla import XlaShape
@@ -226,7 +227,13 @@ def _bitcast(call: OpCall) -> Maps:
         call.refuse(f"it makes {after} of {before}, which has other elements")
     if 0 in after.shape:
         return [[call.map([0] * len(before.shape))]]
-    return [[from_offset(before).compose(offset_of(after)).simplify()]]
+    return [[_same_place(before, after)]]
+
+
+@lru_cache(CHAIN_MAPS)
+def _same_place(x: XlaShape, y: XlaShape) -> IndexingMap:
+    """Return the map from an index of y to that of the element of x at the same offset."""
+    return from_offset(x).compose(offset_of(y)).simplify()
 
 
 def index_map_of(x: XlaShape) -> IndexMap:
@@ -234,12 +241,14 @@ def index_map_of(x: XlaShape) -> IndexMap:
     return IndexMap.of(x.recipe(), x.reference)
 
 
+@lru_cache(CHAIN_MAPS)
 def offset_of(x: XlaShape) -> IndexingMap:
     """Return the map from an array's index to the offset in its buffer, in elements."""
     forms = Forms({})
     return IndexingMap.from_sizes(x.shape, (forms.expr(index_map_of(x).form),))
 
 
+@lru_cache(CHAIN_MAPS)
 def from_offset(x: XlaShape) -> IndexingMap:
     """Return the map from the offset in an array's buffer to the index there, without padding."""
     inverse = index_map_of(x).inverse
