@@ -193,7 +193,8 @@ VERDICTS_KEPT: Final = 1 << 14
 FLEET_ROWS: Final = 200  #: Rows that are kept of one program of many: its largest costs.
 #: Source lines, types or programs of a report on many programs: tens of megabytes.
 FLEET_KEYS: Final = 100_000
-#: Programs that wait for each process, so that none is idle and few are in flight.
+FLEET_BLOCK: Final = 32  #: Programs that one process reads in a row, at most.
+#: Blocks of programs that wait for each process, so that none is idle and few are in flight.
 FLEET_WAITING: Final = 4
 #: Instructions around a value that are looked at for the one that forces its layout.
 FORCE_STEPS: Final = 40

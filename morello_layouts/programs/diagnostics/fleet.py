@@ -24,7 +24,13 @@ from morello_layouts.core.checks import as_int
 from morello_layouts.core.description import count
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.files import written
-from morello_layouts.core.limits import FLEET_KEYS, FLEET_ROWS, FLEET_WAITING, REPORT_CHANGES
+from morello_layouts.core.limits import (
+    FLEET_BLOCK,
+    FLEET_KEYS,
+    FLEET_ROWS,
+    FLEET_WAITING,
+    REPORT_CHANGES,
+)
 from morello_layouts.errors import LayoutError
 from morello_layouts.programs.diagnostics.comparison import HloComparison, compare_hlo
 from morello_layouts.programs.diagnostics.diagnosis import Diagnosis, diagnose
@@ -379,27 +385,31 @@ def serve() -> None:
 
 
 def by_processes(paths: Sequence[str], jobs: int) -> Iterator[Digest]:
-    """Yield the digests of programs, as processes finish them."""
+    """Yield the digests of programs, as processes finish them.
+
+    Neighbours, often alike, go to one process, which keeps what it found of their types.
+    """
     idle: SimpleQueue[DumpReader] = SimpleQueue()
     workers = [DumpReader() for _ in range(jobs)]
     for worker in workers:
         idle.put(worker)
 
-    def ask(path: str) -> Digest:
+    def ask(block: Sequence[str]) -> list[Digest]:
         worker = idle.get()
         try:
-            return worker.ask(path)
+            return [worker.ask(path) for path in block]
         finally:
             idle.put(worker)
 
-    rest = iter(paths)
+    length = max(1, min(FLEET_BLOCK, len(paths) // (FLEET_WAITING * FLEET_WAITING * jobs)))
+    rest = (paths[k : k + length] for k in range(0, len(paths), length))
     with ThreadPoolExecutor(jobs) as pool:
         try:
-            running = {pool.submit(ask, path) for path in islice(rest, jobs * FLEET_WAITING)}
+            running = {pool.submit(ask, block) for block in islice(rest, jobs * FLEET_WAITING)}
             while running:
                 done, running = wait(running, return_when=FIRST_COMPLETED)
-                running |= {pool.submit(ask, path) for path in islice(rest, len(done))}
-                yield from (future.result() for future in done)
+                running |= {pool.submit(ask, block) for block in islice(rest, len(done))}
+                yield from (digest for future in done for digest in future.result())
         finally:
             for worker in workers:
                 worker.close()
