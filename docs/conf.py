@@ -70,7 +70,10 @@ nitpick_ignore_regex = [
         "py:class",
         r"morello_layouts\.machines\.gpu\.(access\.Numbering|phases\.SharedMemory|relayouts\.BasisPair)",
     ),
-    ("py:class", r"morello_layouts\.outputs\.(loop_nests\.space\.Digits|codegen\.language\.IterationSpace|recover\.tables\.Part)"),
+    (
+        "py:class",
+        r"morello_layouts\.outputs\.(loop_nests\.space\.Digits|codegen\.language\.IterationSpace|recover\.tables\.Part)",
+    ),
     ("py:class", r"morello_layouts\.outputs\.kernels\.(build\.RawFunction|narrow\.BitDigit)"),
     (
         "py:class",

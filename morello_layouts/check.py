@@ -4,7 +4,7 @@ A certificate states formulas of integers, and names digits. This file computes 
 whose atoms, which have numbers, are sizes (N, or N/4 for a multiple of 4), rounded quotients of
 sizes (ceil(P/n)), and variables (coordinates, the slot p, digits). All atoms are at least 0. A
 polynomial is a dictionary from monomials, which are sorted tuples of atoms, to integers other than
-0. The page docs/explanation/certificate_language.md says language and rules. No two checks share anything.
+0. The page docs/explanation/certificate_language.md says language and rules. Checks share nothing.
 """
 
 import json

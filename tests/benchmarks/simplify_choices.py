@@ -1,7 +1,7 @@
-"""What compilers print: bounds, padded convolutions, masks and sizes by name, beside TVM and ISL.
+"""What compilers print: bounds, padded convolutions, masks and named sizes, beside TVM and ISL.
 
-``python tests/benchmarks/simplify_choices.py`` prints the sum of costs of each family, and the cases
-in which a peer is cheaper; ``--write`` puts the table into docs/simplifier.md. Each answer is
+``python tests/benchmarks/simplify_choices.py`` prints the sum of costs of each family, and the
+cases in which a peer is cheaper; ``--write`` puts the table into docs/simplifier.md. Each answer is
 evaluated; ours is wrong nowhere, or the script stops. ISL is not asked where a size has a name.
 """
 
@@ -64,7 +64,9 @@ def _names(tree: Any) -> set[str]:
     return {tree} if isinstance(tree, str) else set()
 
 
-_OPS: Final = frozenset("+ * // % min max select < <= > >= == != and or".split())
+_OPS: Final = frozenset(
+    ["+", "*", "//", "%", "min", "max", "select", "<", "<=", ">", ">=", "==", "!=", "and", "or"]
+)
 
 
 def add(*parts: Tree) -> Tree:
@@ -324,18 +326,22 @@ def main() -> None:
                 answers[name] = case.tree
         costs = {name: cost(tree) for name, tree in answers.items()}
         best = min(PEERS, key=costs.__getitem__)
-        for name in (OURS | PEERS):
+        for name in OURS | PEERS:
             sums[name] += costs[name]
         sums["input"] += cost(case.tree)
         sums["best"] += costs[best]
         if costs["cheapest"] > costs[best]:
-            worse.append(f"{costs['cheapest']} `{show(answers['cheapest'])}`, {best} {costs[best]} "
-                         f"`{show(answers[best])}`, of `{show(case.tree)}`, {dict(case.bounds)}")
+            worse.append(
+                f"{costs['cheapest']} `{show(answers['cheapest'])}`, {best} {costs[best]} "
+                f"`{show(answers[best])}`, of `{show(case.tree)}`, {dict(case.bounds)}"
+            )
     head = ["family", "input", *OURS, *PEERS, "best peer by case"]
     lines: list[list[object]] = [[name, *sums.values()] for name, sums in totals.items()]
     lines.append(["median µs", "", *(f"{1e6 * median(ts):.0f}" for ts in times_.values()), ""])
-    text_ = (f"{machine()}, seed {options.seed}, {options.count} cases of each.\n\n"
-             f"{table(head, lines)}\n\nA peer is cheaper than `cheapest` in {len(worse)} cases.")
+    text_ = (
+        f"{machine()}, seed {options.seed}, {options.count} cases of each.\n\n"
+        f"{table(head, lines)}\n\nA peer is cheaper than `cheapest` in {len(worse)} cases."
+    )
     print(text_, f"not read: {unread}", *sorted(worse, key=len), sep="\n\n")
     if options.write:
         put("choices", "\n".join([text_, "", *(f"- {one}" for one in sorted(worse, key=len))]))

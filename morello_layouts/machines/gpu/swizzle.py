@@ -393,7 +393,8 @@ class BestSwizzle(Displayed):
 
     def __str__(self) -> str:
         sizes = "x".join(map(str, self.shape))
-        where = "" if self.gpu == "nvidia" else f" on {self.gpu}, by rules that no GPU of ours confirmed"
+        told = f" on {self.gpu}, by rules that no GPU of ours confirmed"
+        where = "" if self.gpu == "nvidia" else told
         lines = [f"{self.verdict}: {sizes} elements of {self.bits} bits{where}"]
         each = zip(self.accesses, self.plain_ways, self.ways, strict=True)
         lines += [

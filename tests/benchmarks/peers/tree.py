@@ -1,8 +1,8 @@
 """Index expressions that belong to no simplifier: what all of them are given and judged by.
 
 A tree is an integer, a name, or a tuple ``(op, a, b, …)`` with op one of ``+ * // %``; floor
-division and its remainder. Those that choose have ``min max select``, comparisons, ``and or`` too. ``tdiv`` and ``trem``, C's division and remainder, appear only in what
-a peer gives back.
+division and its remainder. Those that choose have ``min max select``, comparisons, ``and or`` too.
+``tdiv`` and ``trem``, C's division and remainder, appear only in what a peer gives back.
 """
 
 from __future__ import annotations
