@@ -1,4 +1,4 @@
-"""The formats of the gallery as other systems say and judge them, for docs/comparison.md.
+"""The formats of the gallery as other systems say and judge them, for docs/peers_measured.md.
 
 ``python tests/benchmarks/layout_peers.py [--write]`` needs ``tensor-layouts``, ``einops`` and
 ``apache-tvm`` beside this package. Each format stands at the sizes of its picture. Nothing is
@@ -33,7 +33,7 @@ from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.recipe import digits
 from morello_layouts.core.recipe.digits import AxisDigit
 
-PAGE = Path(__file__).parents[2] / "docs" / "comparison.md"
+PAGE = Path(__file__).parents[2] / "docs" / "peers_measured.md"
 CASES = Path(__file__).parents[1] / "data" / "simplify_cases.json"
 SYSTEMS = {
     "ISL": "isl",

@@ -30,6 +30,11 @@ def part(name: str) -> str:
     return PAGE.read_text(encoding="utf-8").partition(before)[2].partition(after)[0].strip()
 
 
+def prose() -> str:
+    """Both pages about other systems, in one line."""
+    return " ".join(" ".join(each.read_text("utf-8").split()) for each in (PAGE, peer_tasks.PAGE))
+
+
 def rows() -> dict[str, list[str]]:
     """The cells of the table of formats, by name."""
     lines = [line for line in part("formats").splitlines() if line.startswith("| ")][2:]
@@ -62,7 +67,7 @@ def test_numbers_of_the_prose_are_those_of_the_simplifier_s_table() -> None:
     found = re.findall(r"^\| ([\w]+) \| [^|]+ \|[^|]*\| (\d+) \| 0 \| (\d+) \|", table, re.M)
     cost = {name: int(n) for name, n, _ in found}
     median = {name: int(n) for name, _, n in found}
-    page = " ".join(PAGE.read_text(encoding="utf-8").split())
+    page = prose()
     ours = f"{cost['readable']} (`readable`) and {cost['cheapest']} (`cheapest`)"
     assert f"Ours cost {ours}" in page
     assert (
@@ -77,7 +82,7 @@ def test_numbers_of_the_prose_are_those_of_the_simplifier_s_table() -> None:
 def test_versions_of_the_prose_are_those_that_ran() -> None:
     """By the line above the table of formats, and for tinygrad by the simplifier's table."""
     table = (PAGE.parent / "simplifier.md").read_text(encoding="utf-8")
-    page = " ".join(PAGE.read_text(encoding="utf-8").split())
+    page = prose()
     heads = part("formats").split("\n\n")[0] + " " + tasks()[0] + " "
     ran = dict(re.findall(r"([a-z-]+) (\d[\w.]+)(?=[,.] )", heads))
     ran |= dict(re.findall(r"\| (tinygrad) ([\d.]+) \|", table))
@@ -91,7 +96,7 @@ def test_versions_of_the_prose_are_those_that_ran() -> None:
 
 def tasks() -> list[str]:
     """The lines that peer_tasks.py wrote: versions, an empty one, and two tables."""
-    page = PAGE.read_text(encoding="utf-8")
+    page = peer_tasks.PAGE.read_text(encoding="utf-8")
     made = re.search(r"<!-- begin tasks: .*? -->\n(.*?)\n<!-- end tasks", page, re.DOTALL)
     assert made
     return made[1].splitlines()
