@@ -56,6 +56,9 @@ def test_known_accesses(layout: str, access: str, sectors: int, lines: int) -> N
 
 def test_elements_of_no_whole_bytes() -> None:
     assert ml.coalescing("s4[8,64]", "row").sectors.worst == 1
+    assert ml.coalescing("f32[3,0]", "row").sectors.total == 0
+    far = ml.coalescing(f"strided<[{2**47}, 1]>", "column", (2, 5000), bits=1024)
+    assert (far.sectors.worst, far.lines.worst) == (8, 2)
     assert ml.cache_lines("f32[8,64]", "row").lines.worst == 4
     assert ml.coalescing("(8,64):(64,1)", "row", bits=96).sectors.worst == 12
 

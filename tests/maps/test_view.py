@@ -134,6 +134,13 @@ def test_views_are_proved() -> None:
     assert ml.verify(m[3:, 1::3].at(M=20, N=150)).holds
 
 
+def test_slices_of_more_elements_than_64_bits_count() -> None:
+    m = ml.index_map("{0}", (10**30,))
+    assert m[5::3].shape == ((10**30 - 5) // 3 + 1,)
+    assert m[9::-7].shape == (2,)
+    assert m[5:9:-7].shape == (0,)
+
+
 def test_empty_views_and_new_dimensions() -> None:
     m = ml.index_map("f32[4,6]{1,0:T(2,4)}")
     for view in (m[1:1], m[:, 5:2], m[2:2, None], m[0:0].view(broadcast=(3, 0, 6))):

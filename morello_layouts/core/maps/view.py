@@ -111,7 +111,8 @@ def _run(part: Any, n: Int, k: int) -> tuple[Int, Int, Int | None]:
     start, stop = given
     if all(end is None or isinstance(end, int) for end in (start, stop, n)) and isinstance(n, int):
         places = range(*slice(start, stop, step).indices(n))
-        return (places.start if places else 0), step, len(places)
+        count = max(0, -((places.start - places.stop) // step))  # len is for numbers below 2^63
+        return (places.start if places else 0), step, count
     first: Int = (0 if step > 0 else n - 1) if start is None else _from_start(start, n)
     if stop is None:
         last = n if step > 0 else -1

@@ -200,7 +200,6 @@ def _distinct(first: Array, last: Array, active: NDArray[np.bool_], unit: int) -
     steps = np.arange(int((high - low).max(initial=0)) + 1)
     units = low[..., None] + steps
     inside = active[..., None] & (units <= high[..., None])
-    instruction = np.broadcast_to(np.arange(len(first))[:, None, None], units.shape)
-    room = int(units.max(initial=0)) + 1
-    kept = np.unique(instruction[inside] * room + units[inside]) // room
-    return np.bincount(kept, minlength=len(first))
+    kept = np.where(inside, units, -1).reshape(len(first), prod(units.shape[1:]))
+    kept.sort(axis=1)
+    return (np.diff(kept, axis=1, prepend=-1) != 0).sum(axis=1)
