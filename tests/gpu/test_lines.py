@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from math import prod
+from typing import Any
 
 import numpy as np
+import pytest
 
 import morello_layouts as ml
 from morello_layouts.core.expr import AffineExpr
@@ -61,6 +63,13 @@ def test_elements_of_no_whole_bytes() -> None:
     assert (far.sectors.worst, far.lines.worst) == (8, 2)
     assert ml.cache_lines("f32[8,64]", "row").lines.worst == 4
     assert ml.coalescing("(8,64):(64,1)", "row", bits=96).sectors.worst == 12
+
+
+@each_row("ask", [ml.coalescing, ml.cache_lines])
+def test_sizes_and_pitches_by_name_are_refused(ask: Any) -> None:
+    for text, shape in (("{1,0}", ("LD", 4)), ("strided<[LD, 1]>", (4, 4))):
+        with pytest.raises(ml.UnsupportedError, match="symbolic: LD"):
+            ask(text, "row", shape, bits=32)
 
 
 def test_values_read_well() -> None:

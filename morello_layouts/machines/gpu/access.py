@@ -325,7 +325,8 @@ def places(
 
 def first_offsets(m: IndexMap, requests: LaneRequests, access: Access) -> Array:
     """Return the offset of each lane's first element, in elements."""
-    edge = np.array(known(m.recipe.shape))
+    *shape, _ = known((*m.recipe.shape, m.recipe.size))  # the size has each pitch by name
+    edge = np.array(shape)
     first = _offsets(m, requests.coordinates)
     for k in range(1, requests.vector):
         at = requests.element(k)
