@@ -94,3 +94,9 @@ def test_as_text(layout: str, text: str) -> None:
     inverse = ml.index_map(layout).inverse
     assert str(inverse) == text
     assert repr(inverse) == f"<Inverse of {layout}: {text}>"
+
+
+def test_slots_of_an_array_without_elements_are_padding() -> None:
+    m = ml.index_map("lambda i, j, k: 2*i + j + 4*k", (3, 0, 8))
+    assert (m.size, m.coordinates(0)) == (32, None)
+    assert [x.tolist() for x in m.coordinates(np.arange(2))] == [[-1, -1]] * 3

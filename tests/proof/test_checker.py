@@ -425,6 +425,10 @@ FORGED: dict[str, tuple[str, dict[str, Any]]] = {
     "numbers that are too large": ("injective", {"offset": "*".join(["9" * 4000] * 9) + "*d0"}),
     "terms of a high degree": ("injective", {"offset": "*".join(["d0"] * 200)}),
     "nested too deep": ("injective", {"offset": "-" * 50_000 + "d0"}),
+    "nested too deep after others that ended": (
+        "injective",
+        {"inverse": [f"{'(0)+' * 60}{'(' * 51}p//3{')' * 51}", "p%3"]},
+    ),
     "a size that is a float": ("injective", {"sizes": [{**size(), "most": float("inf")}]}),
     "a size that is true": ("injective", {"sizes": [{**size(), "least": True}]}),
 }
