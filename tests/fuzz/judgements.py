@@ -44,6 +44,7 @@ from tests.fuzz.layouts import (
     Sizes,
     Tiled,
     assumed,
+    at,
     tiled_of,
 )
 
@@ -54,6 +55,8 @@ LARGEST = 3000
 """Places that are counted at a point."""
 VERIFIED = 0.15
 """The share of layouts whose formulas are verified, too."""
+SMALLEST = ("tiled", "packed")
+"""Families whose counterexamples are the smallest where there is a condition."""
 SLOW = 1.0
 """Seconds of processor time; slower questions are printed."""
 WRITE_EVERY = 500
@@ -139,16 +142,34 @@ def grid(random: Random, *layouts: Drawn) -> list[dict[str, int]]:
 
 
 def fault(
-    proof: ml.Proof, truths: list[tuple[dict[str, int], bool]], empty: Callable[[Sizes], int | None]
+    proof: ml.Proof,
+    truths: list[tuple[dict[str, int], bool]],
+    empty: Callable[[Sizes], int | None],
+    first: Callable[[Sizes], Any] | None = None,
 ) -> tuple[str, int]:
-    """Return what is wrong with a verdict about sizes by name, and the points that were counted."""
-    known = [x for x in truths if all(value(text, x[0]) for text in proof.assumptions)]
+    """Return what is wrong with a verdict about sizes by name, and the points that were counted.
+
+    Args:
+        proof: the verdict.
+        truths: for some sizes whether what is claimed is so.
+        empty: counts the slots without an element.
+        first: finds the smallest counterexample at sizes, where one is promised.
+    """
+    assumed = [text for facts in proof.assumptions for text in facts.split(", ")]
+    known = [x for x in truths if all(value(text, x[0]) for text in assumed)]
     if proof.holds is True and (bad := [at for at, holds in known if not holds]):
         return f"not at {bad[0]}", len(known)
     if isinstance(at := proof.counterexample, SymbolicCounterexample):
         there = [holds for sizes, holds in known if sizes == dict(at.sizes)]
         if any(there):
             return f"it holds at {dict(at.sizes)}, the counterexample", len(known)
+        if first and known and proof.condition is not None and proof.condition.expr is not None:
+            fixed = {n: x for n, x in known[0][0].items() if n not in at.sizes}
+            if (own := first(fixed | dict(at.sizes))) != at.at:
+                return f"at {dict(at.sizes)} {own} is the first, not {at.at}", len(known)
+            fail = [[sizes[name] for name in at.sizes] for sizes, holds in known if not holds]
+            if any(smaller < [*at.sizes.values()] for smaller in fail):
+                return f"{min(fail)} is smaller than {dict(at.sizes)}", len(known)
     condition = str(proof.condition) if proof.condition is not None else None
     parts = re.findall(r"proved if (.*?), open", proof.reason)
     for text, is_exact in [(condition, True), *((part, False) for part in parts)]:
@@ -227,6 +248,10 @@ def of_each(random: Random, family: str, drawn: Drawn) -> Iterator[Judged]:
         inside = ((places >= 0) & (places < size)).all()
         return int(size - len(np.unique(places))) if inside and size is not None else None
 
+    def gap(sizes: Sizes) -> int | None:
+        places, size = drawn.places(sizes)
+        return next(iter(np.setdiff1d(np.arange(size or 0), places).tolist()), None)
+
     for claim, question in QUESTIONS.items():
 
         def act(claim: str = claim, question: Any = question) -> tuple[ml.Proof, str, int]:
@@ -238,7 +263,8 @@ def of_each(random: Random, family: str, drawn: Drawn) -> Iterator[Judged]:
                 return proof, "", 1
             if not drawn.names:
                 return proof, fault_of_numbers(proof, places, size, drawn.shape), 1
-            return proof, *fault(proof, [(at, t[claim]) for at, t in truths], empty)
+            first = gap if family in SMALLEST and claim != "injective" else None
+            return proof, *fault(proof, [(at, t[claim]) for at, t in truths], empty, first)
 
         yield outcome(kind, f"{claim} {drawn.text}", act)
     if isinstance(drawn.source, str) and random.random() < VERIFIED:
@@ -260,12 +286,18 @@ def of_both(random: Random, family: str, one: Drawn, other: Drawn) -> Iterator[J
         truths.append((sizes, same(a, b)))
         is_inside &= all(((x >= 0) & (x < (k or x + 1))).all() for x, k in ((a, m), (b, n)))
 
+    def different(sizes: Sizes) -> tuple[int, ...] | None:
+        (a, _), (b, _), there = one.places(sizes), other.places(sizes), at(one.shape, sizes)
+        wrong = np.flatnonzero((a != b).any(axis=1))
+        return tuple(map(int, np.unravel_index(wrong[0], there))) if len(wrong) else None
+
     def act(question: Callable[..., Any]) -> tuple[ml.Proof, str, int]:
         assumed = {"assuming": one.assuming} if one.assuming else {}
         found = question(*(x.given() for x in (one, other)), one.shape, **assumed)
         proof = found if isinstance(found, ml.Proof) else found.offsets
         if names or proof.holds is None:
-            return proof, *fault(proof, truths, lambda _: None)
+            smallest = different if family in SMALLEST and proof is found else None
+            return proof, *fault(proof, truths, lambda _: None, smallest)
         ((_, right),) = truths
         wrong = "" if proof.holds is right else f"counting says {right}"
         if proof.holds is False and proof is found and not wrong:

@@ -19,7 +19,7 @@ import morello_layouts as ml
 
 SIZES = (1, 2, 3, 4, 5, 7, 8, 12, 16)
 TILES = (1, 2, 3, 4, 5, 8)
-PITCHES = ("LD", "P")
+PITCHES, STAR = ("LD", "P"), "*"
 
 Sizes = Mapping[str, int]
 Places = NDArray[np.int64]
@@ -50,7 +50,7 @@ class Drawn(NamedTuple):
 
     @property
     def text(self) -> str:
-        given = f", assuming {self.assuming[0]}" if self.assuming else ""
+        given = f", assuming {' and '.join(self.assuming)}" if self.assuming else ""
         return f"{self.source!r} at {self.shape}{given}"
 
     def given(self) -> Any:
@@ -70,13 +70,14 @@ def assumed(random: Random, *layouts: Drawn) -> list[Drawn]:
     if not names:  # only a pitch or a tile has a name
         return [*layouts]
     name, n = random.choice(names), random.choice((2, 3, 4, 8))
-    text = random.choice(
-        (f"{name} % {n} == 0", f"{name} <= {n}", f"{name} >= {n}", f"{name} == {n}")
-    )
+    facts = random.choice((
+        (f"{name} % {n} == 0",), (f"{name} <= {n}",), (f"{name} >= {n}",), (f"{name} == {n}",),
+        (f"{name} % {n} == 0", f"{name} <= {random.choice((n, 3 * n))}"),
+    ))  # fmt: skip
     if name in layouts[0].multiples or name in layouts[-1].multiples:
         return [*layouts]
-    multiples = {name: n} if "%" in text or "==" in text else {}
-    return [x._replace(assuming=(text,), multiples={**x.multiples, **multiples}) for x in layouts]
+    multiples = {name: n} if "==" in facts[0] else {}
+    return [x._replace(assuming=facts, multiples={**x.multiples, **multiples}) for x in layouts]
 
 
 def at(shape: Sequence[Any], sizes: Sizes) -> tuple[int, ...]:
@@ -94,13 +95,14 @@ def shape_of(random: Random, rank: int, named: bool) -> tuple[Any, ...]:
     shape: list[Any] = [random.choice(SIZES) for _ in range(rank)]
     if named:
         dims = sorted(random.sample(range(rank), random.randint(1, min(rank, 2))))
-        for dim, name in zip(dims, "MN", strict=False):
+        for dim, name in zip(dims, random.choice(("MN",) * 9 + ("MM",)), strict=False):
             shape[dim] = name
     return tuple(shape)
 
 
 def names_of(*parts: Any) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(n for part in parts for n in part if isinstance(n, str)))
+    found = dict.fromkeys(n for part in parts for n in part if isinstance(n, str))
+    return tuple(name for name in found if name != STAR)
 
 
 class Tiled(NamedTuple):
@@ -120,9 +122,11 @@ class Tiled(NamedTuple):
     def buffer(self, shape: tuple[int, ...], sizes: Sizes | None = None) -> Places:
         """The row-major index of the element in each slot, -1 for padding."""
         held = np.arange(prod(shape)).reshape(shape).transpose(self.order[::-1])
-        for tile in (at(tile, sizes or {}) for tile in self.tiles):
-            if held.ndim < len(tile):
-                held = held.reshape((1,) * (len(tile) - held.ndim) + held.shape)
+        for given in self.tiles:
+            if held.ndim < len(given):
+                held = held.reshape((1,) * (len(given) - held.ndim) + held.shape)
+            held = _joined(held, given)
+            tile = at([t for t in given if t != STAR], sizes or {})
             keep = held.ndim - len(tile)
             ends = zip(held.shape[keep:], tile, strict=True)
             padded = np.full((*held.shape[:keep], *(n + -n % t for n, t in ends)), -1)
@@ -148,6 +152,17 @@ class Tiled(NamedTuple):
         return Drawn(self.text(shape), shape, places, names_of(shape, *self.tiles))
 
 
+def _joined(held: Places, tile: Sequence[Any]) -> Places:
+    """Join each dimension at a star of the tile with the next one."""
+    keep, joined, run = held.ndim - len(tile), list[int](), 1
+    for n, t in zip(held.shape[keep:], tile, strict=True):
+        run *= n
+        if t != STAR:
+            joined.append(run)
+            run = 1
+    return held.reshape(*held.shape[:keep], *joined)
+
+
 def _slots(held: Places, count: int) -> Places:
     found = np.empty(count, np.int64)
     found[held[held >= 0]] = np.flatnonzero(held >= 0)
@@ -156,9 +171,10 @@ def _slots(held: Places, count: int) -> Places:
 
 def tiled_of(random: Random, rank: int) -> Tiled:
     tiles = [
-        tuple(random.choice(TILES) for _ in range(random.randint(1, rank)))
+        (*(random.choice((*TILES, STAR)) for _ in range(random.randint(0, rank))),
+         random.choice(TILES))
         for _ in range(random.choice((0, 1, 1, 2, 3)) if rank else 0)
-    ]
+    ]  # fmt: skip
     order, tail = tuple(random.sample(range(rank), rank)), random.choice((1,) * 9 + (5, 32))
     return Tiled(order, tuple(tiles), tail)
 
@@ -175,13 +191,22 @@ def tiled(random: Random, named: bool) -> tuple[Drawn, Drawn]:
 
 
 def changed(random: Random, layout: Tiled, rank: int) -> Tiled:
-    """Return a layout with another size in one tile, or one that has nothing to do with it."""
-    if random.random() < 0.3 or not layout.tiles:
+    """Return a layout that differs in a tile or in the order, or has nothing to do with it."""
+    kind = random.choice(("any", "order", "size", "size", "size", "less", "more", "lead"))
+    if kind == "any" or not layout.tiles:
         return tiled_of(random, rank)
     tiles = [list(tile) for tile in layout.tiles]
     tile = random.choice(tiles)
-    tile[random.randrange(len(tile))] = random.choice(TILES)
-    return Tiled(layout.order, tuple(map(tuple, tiles)), layout.tail)
+    if kind == "size":
+        tile[random.randrange(len(tile))] = random.choice(TILES)
+    elif kind == "lead":
+        tile.insert(0, random.choice((1, STAR)))
+    elif kind == "less":
+        tiles.remove(tile)
+    elif kind == "more":
+        tiles.append([random.choice(TILES) for _ in range(random.randint(1, rank))])
+    order = tuple(random.sample(range(rank), rank)) if kind == "order" else layout.order
+    return Tiled(order, tuple(map(tuple, tiles)), layout.tail)
 
 
 def linear(random: Random, named: bool) -> tuple[Drawn, Drawn]:
@@ -342,6 +367,48 @@ def blocked(random: Random, named: bool) -> tuple[Drawn, Drawn]:
     first = one()
     second = first if random.random() < 0.5 else one()
     return first.drawn(random, shape), second.drawn(random, shape)
+
+
+def packed(random: Random, named: bool) -> tuple[Drawn, Drawn]:
+    """Two of Morello's layouts in another order: packs, even places before odd ones, any depth."""
+    rank = random.choice((1, 2, 2, 3))
+    columns = [
+        [("", 0), *((random.choice(("p", "oe")), 0) for _ in range(random.randint(0, 2)))]
+        for _ in range(rank)
+    ]
+    columns = [
+        [(kind, random.choice({"": (0,), "p": (2, 3, 4, 5), "oe": (2, 4, 6)}[kind]))
+         for kind, _ in column] for column in columns
+    ]  # fmt: skip
+    wide = [prod(n for _, n in column if n) for column in columns]
+    shape = tuple(n * random.choice((1, 2, 3)) for n in wide)
+    if named:
+        k = random.randrange(rank)
+        shape = (*shape[:k], "M", *shape[k + 1 :])
+
+    def one() -> Drawn:
+        owners = [d for d, column in enumerate(columns) for _ in column]
+        left = [iter(column) for column in columns]
+        dims = [(d, *next(left[d])) for d in random.sample(owners, len(owners))]
+        words = (f"{d} {kind}({n})" if kind else str(d) for d, kind, n in dims)
+
+        def places(sizes: Sizes) -> tuple[Places, int]:
+            there = at(shape, sizes)
+            rest: list[Any] = [*np.indices(there, sparse=True)]
+            room, offsets, step = [*there], np.int64(0), 1
+            for d, kind, given in reversed(dims):
+                n = given or room[d]
+                digit = rest[d] % n
+                if kind == "oe":
+                    digit = digit % 2 * (n // 2) + digit // 2
+                offsets, rest[d] = offsets + digit * step, rest[d] // n
+                room[d], step = room[d] // n, step * n
+            return flat(offsets, there), step
+
+        multiples = {n: w for n, w in zip(shape, wide, strict=True) if isinstance(n, str)}
+        return Drawn(f"[{', '.join(words)}]", shape, places, names_of(shape), multiples)
+
+    return one(), one()
 
 
 def named_format(random: Random, named: bool) -> tuple[Drawn, Drawn]:
@@ -551,8 +618,8 @@ def formulas(random: Random, named: bool) -> tuple[Drawn, Drawn]:
 
 
 FAMILIES: dict[Callable[[Random, bool], tuple[Drawn, Drawn]], int] = {
-    tiled: 4, linear: 6, nested: 1, blocked: 3, named_format: 1, einops: 2, bits: 3, sharded: 3,
-    boxes: 1, formulas: 6,
+    tiled: 4, linear: 6, nested: 1, blocked: 3, packed: 1, named_format: 1, einops: 2, bits: 3,
+    sharded: 3, boxes: 1, formulas: 6,
 }  # fmt: skip
 """The families and how often they are drawn."""
 WITHOUT_NAMES = (bits,)

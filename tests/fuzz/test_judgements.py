@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from morello_layouts.proof import Condition
+from morello_layouts.proof import Condition, SymbolicCounterexample
 from tests.fuzz import judgements
 from tests.fuzz.judgements import Table, ask, evaluator, main, value
 from tests.fuzz.layouts import FAMILIES, WITHOUT_NAMES, linear, tiled
@@ -89,6 +90,10 @@ def broken(change: Any) -> Any:
     return {name: lambda m, f=f: change(f(m)) for name, f in judgements.QUESTIONS.items()}
 
 
+def larger(sizes: Mapping[str, int]) -> dict[str, int]:
+    return {name: n * 25 for name, n in sizes.items()}
+
+
 FAULTS = [
     lambda p: replace(p, holds=not p.holds),
     lambda p: replace(p, condition=Condition("M = 1")) if p.condition else p,
@@ -98,6 +103,16 @@ FAULTS = [
     ),
     lambda p: (
         replace(p, counterexample=((0, 0), (0, 0))) if isinstance(p.counterexample, tuple) else p
+    ),
+    lambda p: (
+        replace(p, counterexample=replace(p.counterexample, at=-1))
+        if isinstance(p.counterexample, SymbolicCounterexample)
+        else p
+    ),
+    lambda p: (
+        replace(p, counterexample=replace(p.counterexample, sizes=larger(p.counterexample.sizes)))
+        if isinstance(p.counterexample, SymbolicCounterexample)
+        else p
     ),
     lambda p: p.no_such_name,
 ]

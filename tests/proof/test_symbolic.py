@@ -1,225 +1,91 @@
-"""Proofs for all sizes, compared with every offset at small sizes.
+"""Proofs and formulas for all sizes, compared with every offset at small sizes.
 
-``HYPOTHESIS_PROFILE=fuzz`` tries more layouts, other ones at every run.
+Random verdicts, conditions and smallest counterexamples are judged by ``tests/fuzz``.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from itertools import product
-from math import prod
+from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, strategies as st
 
 import morello_layouts as ml
-from tests.support.symbolic_cases import (
-    CASES,
-    Case,
-    at_sizes,
-    examples,
-    held,
-    offsets,
-    pairs,
-    text_holds,
-)
+from tests.fuzz.judgements import grid, value
+from tests.fuzz.layouts import Drawn, assumed, at, packed, tiled
 from tests.support.tables import each_row
 
-ISL_TEXT = "the sizes are in"  # a condition without a short form
+FAMILIES = (tiled, tiled, packed)
 
 
-def first_gap(case: Case, sizes: Mapping[str, int]) -> tuple[int | None, int]:
-    """Return the first padding slot, None without padding, and the number of padding slots."""
-    gaps = np.flatnonzero(held(case.concrete(sizes)) < 0)
-    return (int(gaps[0]) if gaps.size else None), int(gaps.size)
+def at_sizes(expr: Any, sizes: Mapping[str, int]) -> Any:
+    """Return a SymPy expression or an int with numbers in place of the names of sizes."""
+    if isinstance(expr, int):
+        return expr
+    return expr.subs({s: sizes[s.name] for s in expr.free_symbols if s.name in sizes})
 
 
-def first_difference(one: Case, other: Case, sizes: Mapping[str, int]) -> Any:
-    """Return the first coordinate at which two layouts have different offsets; None if none."""
-    differ = np.argwhere(offsets(one.concrete(sizes)) != offsets(other.concrete(sizes)))
-    return tuple(map(int, differ[0])) if len(differ) else None
-
-
-def check(proof: Any, truth: Mapping[tuple[int, ...], Any], case: Case, find: Any) -> None:
-    """Compare a decided proof with the counterexamples at each of some sizes.
-
-    Args:
-        proof: the proof.
-        truth: the counterexample or None, by sizes in the order of the names.
-        case: the layout, for its names.
-        find: finds the counterexample at any sizes.
-    """
-    if case.free_names == ():  # the assumptions fix all sizes: an answer as for numbers
-        ((_, wrong),) = truth.items()
-        assert (proof.holds, proof.counterexample) == (wrong is None, wrong)
-        return
-    if proof.holds is True:
-        assert not any(wrong is not None for wrong in truth.values())
-        assert proof.counterexample is None
-        assert str(proof.condition) == "all sizes"
-    else:
-        assert tuple(proof.counterexample.sizes) == case.free_names
-        smallest = case.fixed | proof.counterexample.sizes
-        assert proof.counterexample.at == find(smallest) is not None
-    if proof.condition is None:
-        assert "open for other sizes" in proof.reason
-        return
-    if proof.condition.expr is None:
-        assert str(proof.condition).startswith(ISL_TEXT)
-        return
-    for values, wrong in truth.items():
-        sizes = dict(zip(case.names, values, strict=True))
-        assert bool(at_sizes(proof.condition.expr, sizes)) is (wrong is None), sizes
-        assert text_holds(str(proof.condition), sizes) is (wrong is None), sizes
-    first = next((values for values, wrong in truth.items() if wrong is not None), None)
-    if proof.holds is False:
-        found = tuple(smallest[name] for name in case.names)
-        # Past the grid there may be smaller ones: M = 1, N = 50 comes before M = 2, N = 1.
-        assert found == first or (found not in truth and (first is None or found < first))
-
-
-@pytest.mark.slow
-def test_padding_for_all_sizes_agrees_with_every_size() -> None:
-    seen: Counter[bool | None] = Counter()
-
-    @examples(150)
-    @given(CASES)
-    def each(case: Case) -> None:
-        m = case.symbolic()
-        assert ml.is_injective(m).holds is True
-        surjective, both = ml.is_surjective(m), ml.is_bijective(m)
-        seen[surjective.holds] += 1
-        assert (both.holds, both.condition, both.counterexample, both.padding) == (
-            surjective.holds,
-            surjective.condition,
-            surjective.counterexample,
-            surjective.padding,
-        )
-        found = {tuple(sizes.values()): first_gap(case, sizes) for sizes in case.grid()}
-        for values, (_, count) in found.items():
-            sizes = dict(zip(case.names, values, strict=True))
-            assert at_sizes(both.padding, sizes) == count == case.concrete(sizes).padding
-        truth = {values: gap for values, (gap, _) in found.items()}
-        check(both, truth, case, lambda sizes: first_gap(case, sizes)[0])
-
-    each()
-    assert seen[None] == 0
-    assert min(seen[True], seen[False]) > 0.2 * seen.total()
-
-
-@pytest.mark.slow
-def test_equivalence_for_all_sizes_agrees_with_every_size() -> None:
-    seen: Counter[str] = Counter()
-
-    @examples(120)
-    @given(pairs())
-    def each(both: tuple[Case, Case]) -> None:
-        one, other = both
-        proof = ml.are_equivalent(one.symbolic(), other.symbolic())
-        back = ml.are_equivalent(other.symbolic(), one.symbolic())
-        assert (proof.holds, proof.counterexample) == (back.holds, back.counterexample)
-        seen[str(proof.holds)] += 1
-        truth = {
-            tuple(sizes.values()): first_difference(one, other, sizes) for sizes in one.grid(2000)
-        }
-        if proof.holds is None:
-            assert proof.condition is proof.counterexample is None
-        else:
-            check(proof, truth, one, lambda sizes: first_difference(one, other, sizes))
-            if proof.condition is not None and len({w is None for w in truth.values()}) == 2:
-                seen["depends"] += 1
-
-    each()
-    asked = seen["True"] + seen["False"] + seen["None"]
-    assert seen["None"] < 0.1 * asked
-    assert min(seen["True"], seen["False"]) > 0.2 * asked
-    assert seen["depends"] > 0.02 * asked
+def drawn(number: int, largest: int = 2000) -> tuple[Random, Drawn, ml.IndexMap, list[Any]]:
+    """Return a layout of sizes by name, its map, and small sizes that are as assumed."""
+    random = Random(number)
+    one, _ = random.choice(FAMILIES)(random, True)
+    (one,) = assumed(random, one) if random.random() < 0.5 else [one]
+    given = {"assuming": one.assuming} if one.assuming else {}
+    sizes = [x for x in grid(random, one) if int(one.places(x)[1] or 0) <= largest]
+    return random, one, ml.index_map(one.source, one.shape, **given), sizes
 
 
 @pytest.mark.slow
 def test_formulas_of_symbolic_sizes_agree_with_every_size() -> None:
-    @examples(40)
-    @given(CASES, st.randoms(use_true_random=False))
-    def each(case: Case, random: Any) -> None:
-        m = case.symbolic()
-        assert ml.verify(m).holds is not False
-        grid = list(case.grid(2000))
-        for sizes in random.sample(grid, min(2, len(grid))):
-            c, at = case.concrete(sizes), np.indices(case.at(sizes))
-            there = offsets(c)
-            assert np.array_equal(m.at(**sizes)(*at), there)
-            named = {f"d{k}": x for k, x in enumerate(at)} | sizes
+    for number in range(60):
+        random, one, m, grid = drawn(number)
+        assert ml.verify(m).holds is not False, one.text
+        condition = ml.is_surjective(m).condition
+        for sizes in random.sample(grid, min(3, len(grid))):
+            there, size = one.places(sizes)
+            shape, x = at(one.shape, sizes), np.indices(at(one.shape, sizes))
+            text = re.sub(r"\b[MNS]\b", lambda name, own=sizes: str(own[name[0]]), one.source)
+            c, there = ml.index_map(text, shape), there.reshape(shape)
+            assert np.array_equal(m.at(**sizes)(*x), there), one.text
+            named = {f"d{k}": n for k, n in enumerate(x)} | sizes
             assert np.array_equal(m.form.evaluate(named) + np.zeros_like(there), there)
             for name in ("shape", "physical_shape", "strides"):
                 found = tuple(at_sizes(n, sizes) for n in getattr(m, name))
                 assert found == getattr(c, name) == getattr(m.at(**sizes), name)
-            assert c.strides == np.zeros(c.physical_shape, np.int8).strides
-            for name in ("size", "padding"):
-                assert at_sizes(getattr(m, name), sizes) == getattr(c, name)
-            assert at_sizes(m.size, sizes) == len(held(c))
-            for x in random.sample(list(np.ndindex(c.shape)), min(4, prod(c.shape))):
-                values = {f"d{k}": n for k, n in enumerate(x)} | sizes
-                assert at_sizes(m.expr, values) == there[x]
+            assert not there.size or c.strides == np.zeros(c.physical_shape, np.int8).strides
+            assert at_sizes(m.size, sizes) == c.size == size
+            assert at_sizes(m.padding, sizes) == c.padding == c.size - there.size
+            if condition is not None and condition.expr is not None:
+                assert bool(at_sizes(condition.expr, sizes)) is bool(value(str(condition), sizes))
+            for k in random.sample(list(np.ndindex(c.shape)), min(4, there.size)):
+                values = {f"d{i}": n for i, n in enumerate(k)} | sizes
+                assert at_sizes(m.expr, values) == there[k]
                 # An unevaluated part stays so if none of its symbols is replaced.
-                assert at_sizes(m.reference, values).doit() == there[x]
-
-    each()
+                assert at_sizes(m.reference, values).doit() == there[k]
 
 
 @pytest.mark.slow
 def test_inverses_of_symbolic_sizes_agree_with_every_size() -> None:
     seen: Counter[bool] = Counter()
-
-    @examples(40)
-    @given(CASES, st.randoms(use_true_random=False))
-    def each(case: Case, random: Any) -> None:
-        m = case.symbolic()
-        grid = [sizes for sizes in case.grid(300) if case.concrete(sizes).size <= 3000]
-        assume(grid)
-        sizes = random.choice(grid)
-        buffer = held(case.concrete(sizes))
-        given = m.at(**sizes)
-        coordinates = [at_sizes(x, sizes) for x in m.inverse.exprs]
-        padding = at_sizes(m.inverse.padding, sizes)
-        for p in random.sample(range(buffer.size), min(12, buffer.size)):
-            element = int(buffer[p])
-            seen[element < 0] += 1
-            assert bool(at_sizes(padding, {"p": p})) is (element < 0)
-            if element < 0:
-                assert given.coordinates(p) is None
-            else:
-                expected = tuple(map(int, np.unravel_index(element, case.at(sizes))))
-                assert tuple(at_sizes(x, {"p": p}) for x in coordinates) == expected
-                assert given.coordinates(p) == expected
-
-    each()
+    for number in range(60):
+        random, one, m, grid = drawn(number)
+        for sizes in random.sample(grid, min(1, len(grid))):
+            there, size = one.places(sizes)
+            held = dict(zip(there[:, 0].tolist(), np.ndindex(*at(one.shape, sizes)), strict=True))
+            coordinates = [at_sizes(x, sizes) for x in m.inverse.exprs]
+            padding = at_sizes(m.inverse.padding, sizes)
+            for p in random.sample(range(int(size or 0)), min(12, int(size or 0))):
+                seen[p not in held] += 1
+                assert bool(at_sizes(padding, {"p": p})) is (p not in held), one.text
+                assert m.at(**sizes).coordinates(p) == held.get(p)
+                if p in held:
+                    assert tuple(at_sizes(x, {"p": p}) for x in coordinates) == held[p]
     assert min(seen.values()) > 0.1 * seen.total()
-
-
-@pytest.mark.slow
-def test_equivalence_of_concrete_layouts_agrees_with_every_offset() -> None:
-    seen: Counter[bool | None] = Counter()
-
-    @examples(150)
-    @given(pairs(), st.randoms(use_true_random=False))
-    def each(both: tuple[Case, Case], random: Any) -> None:
-        one, other = both
-        grid = list(one.grid(2000))
-        assume(grid)
-        sizes = random.choice(grid)
-        proof = ml.are_equivalent(one.concrete(sizes), other.concrete(sizes))
-        seen[proof.holds] += 1
-        first = first_difference(one, other, sizes)
-        if proof.holds is not None:
-            assert proof.holds is (first is None)
-            assert proof.counterexample == first
-
-    each()
-    assert seen[None] <= 0.02 * seen.total()
-    assert min(seen[True], seen[False]) > 0.2 * seen.total()
 
 
 NAMES_OF = "f32[M,N]{1,0:T(8,128)}"
@@ -384,7 +250,7 @@ def test_a_condition_with_a_negative_constant() -> None:
     )
     proof = ml.are_equivalent(one, other)
     for m in range(2, 38, 2):
-        assert text_holds(str(proof.condition), {"M": m, "N": 2}) is (m % 9 in (0, 7, 8))
+        assert value(str(proof.condition), {"M": m, "N": 2}) is (m % 9 in (0, 7, 8))
 
 
 def test_tiled_and_untiled_rows_of_one() -> None:

@@ -266,6 +266,7 @@ LAYOUTS: dict[str, st.SearchStrategy[Case]] = {
     "memref": strided(memref=True),
     "strided": strided(),
     "blocks": of(fuzz.blocked),
+    "physical dimensions": of(fuzz.packed),
     "boxes": of(fuzz.boxes),
     "named": of(fuzz.named_format),
     "einops": of(fuzz.einops),
