@@ -18,23 +18,26 @@ def each_row(
     names: str | Sequence[str],
     rows: Iterable[Any],
     ids: Sequence[object] | Callable[[Any], object] | None = None,
+    fast: int = 0,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Run a test on each row: as ``pytest.mark.parametrize``, but one test, not one a row.
 
     Use it if the rows are many and each is quick. All rows are run, and fixtures are the same for
-    all of them. If some fail, the test fails with the name and the reason of each.
+    all of them. If some fail, the test fails with the name and the reason of each. With ``fast``
+    there are two tests: the fast one has each row of that many, the slow one has all.
     """
     keys = [name.strip() for name in names.split(",")] if isinstance(names, str) else [*names]
     table = [row if len(keys) > 1 else (row,) for row in rows]
     labels = [label(ids, row, number) for number, row in enumerate(table)]
+    pairs = [*zip(labels, table, strict=True)]
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(test)
-        def looped(*args: Any, **kwargs: Any) -> None:
+        def looped(*args: Any, every: int = 1, **kwargs: Any) -> None:
             assert table, "the table has no rows"
             faults: dict[str, str] = {}
             skipped: list[str] = []
-            for name, row in zip(labels, table, strict=True):
+            for name, row in pairs[::every]:
                 try:
                     test(*args, **kwargs, **dict(zip(keys, row, strict=True)))
                 except pytest.skip.Exception as reason:
@@ -44,14 +47,17 @@ def each_row(
                     if os.environ.get("MUTANT_UNDER_TEST"):
                         break  # one row is enough to kill a mutant
             if faults:
-                pytest.fail(report(faults, len(table)), pytrace=False)
+                pytest.fail(report(faults, len(pairs[::every])), pytrace=False)
             if skipped:
-                pytest.skip(f"{len(skipped)} of {len(table)} rows: {skipped[0]}")
+                pytest.skip(f"{len(skipped)} of {len(pairs[::every])} rows: {skipped[0]}")
 
         signature = inspect.signature(test)
         free = [p for p in signature.parameters.values() if p.name not in keys]
+        if fast:
+            free.append(inspect.Parameter("every", inspect.Parameter.KEYWORD_ONLY))
         looped.__signature__ = signature.replace(parameters=free)  # type: ignore[attr-defined]
-        return looped
+        lanes = [pytest.param(fast, id="some"), pytest.param(1, id="all", marks=pytest.mark.slow)]
+        return pytest.mark.parametrize("every", lanes)(looped) if fast else looped
 
     return decorate
 

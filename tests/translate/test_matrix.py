@@ -7,7 +7,6 @@ from collections import Counter
 from itertools import product
 
 import numpy as np
-import pytest
 
 import morello_layouts as ml
 from morello_layouts.interfaces.api.conversions import NOTATIONS
@@ -34,7 +33,8 @@ def sizes_to_try(m: ml.IndexMap) -> list[dict[str, int]]:
     ]
 
 
-def check(case: Case) -> None:
+@each_row("case", CASES, ids=lambda case: case.layout, fast=10)
+def test_layouts_in_every_notation(case: Case) -> None:
     m = map_of(case)
     shape = None if case.shape is None else [*case.shape]
     recorded = TEXTS[case.layout, repr(shape), case.assuming]
@@ -63,17 +63,6 @@ def check(case: Case) -> None:
 
 def test_the_notations_are_those_of_the_writers() -> None:
     assert tuple(WRITERS) == NOTATIONS
-
-
-@each_row("case", CASES[::10], ids=lambda case: case.layout)
-def test_some_layouts_in_every_notation(case: Case) -> None:
-    check(case)
-
-
-@pytest.mark.slow
-@each_row("case", CASES, ids=lambda case: case.layout)
-def test_all_layouts_in_every_notation(case: Case) -> None:
-    check(case)
 
 
 def test_other_systems_read_the_same() -> None:

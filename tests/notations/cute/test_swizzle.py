@@ -36,18 +36,8 @@ def test_the_tables_are_complete() -> None:
     assert len(ROWS) == 12 + 120
 
 
-@each_row("text, in_elements, expected", ROWS[::3], ids=lambda value: value[:60])
-def test_some_layouts_that_cutlass_prints(text: str, in_elements: str, expected: str) -> None:
-    check(text, in_elements, expected)
-
-
-@pytest.mark.slow
-@each_row("text, in_elements, expected", ROWS, ids=lambda value: value[:60])
-def test_every_layout_that_cutlass_prints(text: str, in_elements: str, expected: str) -> None:
-    check(text, in_elements, expected)
-
-
-def check(text: str, in_elements: str, expected: str) -> None:
+@each_row("text, in_elements, expected", ROWS, ids=lambda value: value[:60], fast=3)
+def test_layouts_that_cutlass_prints(text: str, in_elements: str, expected: str) -> None:
     layout = ml.parse(text)
     assert isinstance(layout, ComposedLayout)
     assert str(layout) == text

@@ -6,7 +6,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import pytest
 
 import morello_layouts as ml
 from morello_layouts.notations.sharding import HloSharding, ShardedLayout
@@ -21,18 +20,8 @@ def entry(axes: list[str] | None) -> str:
     return repr(axes[0]) if len(axes) == 1 else f"({', '.join(map(repr, axes))})"
 
 
-@each_row("row", rows("jax_shardings.jsonl.xz")[::12])
+@each_row("row", rows("jax_shardings.jsonl.xz"), fast=12)
 def test_jax_says_the_same_slices(row: dict[str, Any]) -> None:
-    compare_with_jax(row)
-
-
-@pytest.mark.slow
-@each_row("row", rows("jax_shardings.jsonl.xz"))
-def test_jax_says_the_same_slices_in_every_row(row: dict[str, Any]) -> None:
-    compare_with_jax(row)
-
-
-def compare_with_jax(row: dict[str, Any]) -> None:
     mesh = dict(zip(row["axes"], row["mesh"], strict=True))
     array = f"f32[{','.join(map(str, row['shape']))}]"
     spec = f"mesh={mesh}, devices={row['devices']}, spec=P({', '.join(map(entry, row['spec']))})"

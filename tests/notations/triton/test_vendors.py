@@ -88,18 +88,8 @@ def test_the_dictionary_is_large_enough() -> None:
     assert len(dictionary()) >= 81
 
 
-@each_row(("bits", "base", "shift", "columns"), dictionary()[::4])
+@each_row(("bits", "base", "shift", "columns"), dictionary(), fast=4)
 def test_the_dictionary_of_swizzles(bits: int, base: int, shift: int, columns: int) -> None:
-    check_words(bits, base, shift, columns)
-
-
-@pytest.mark.slow
-@each_row(("bits", "base", "shift", "columns"), dictionary())
-def test_the_whole_dictionary_of_swizzles(bits: int, base: int, shift: int, columns: int) -> None:
-    check_words(bits, base, shift, columns)
-
-
-def check_words(bits: int, base: int, shift: int, columns: int) -> None:
     cute, triton, shape = swizzled(bits, base, shift, columns)
     assert ml.are_equivalent(cute, triton, shape).holds
     assert str(ml.convert(cute, "triton")) == triton
