@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from math import log10
@@ -11,6 +10,7 @@ from typing import ClassVar, Final, NamedTuple, TypeAlias
 from morello_layouts.core.expr import AffineExpr, canonicalize, standard, variable
 from morello_layouts.core.expr.sizes import Int, SizeExpr
 from morello_layouts.core.fields import frozen
+from morello_layouts.core.lazy import regex
 from morello_layouts.core.recipe import Recipe, physical_coordinates
 from morello_layouts.core.recipe.digits import Digits, axes_of, axis_text, has_digits
 
@@ -159,7 +159,7 @@ def called(text: str, names: Sequence[str]) -> str:
     return _NUMBERED.sub(lambda d: names[int(d[1])] if int(d[1]) < len(names) else d[0], text)
 
 
-_NUMBERED: Final = re.compile(r"\bd([0-9]{1,3})\b")
+_NUMBERED: Final = regex(r"\bd([0-9]{1,3})\b")
 
 
 def amount(n: int) -> str:

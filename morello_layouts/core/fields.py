@@ -34,7 +34,6 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, FrozenInstanceError, field, fields, is_dataclass
 from enum import Enum
-from html import escape
 from math import isfinite
 from numbers import Integral
 from operator import attrgetter
@@ -50,6 +49,7 @@ from morello_layouts.core.checks import (
     require_type,
     shown,
 )  # fmt: skip
+from morello_layouts.core.lazy import escape
 from morello_layouts.errors import LayoutError
 
 _REPR: Final = 160  # characters of a repr, so that it stays one line

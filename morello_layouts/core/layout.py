@@ -17,7 +17,7 @@ from morello_layouts.core.expr import AffineExpr
 from morello_layouts.core.expr.assumptions import Assumption
 from morello_layouts.core.expr.sizes import Int, SizeAtom
 from morello_layouts.core.fields import Displayed, frozen
-from morello_layouts.core.lazy import from_front
+from morello_layouts.core.lazy import from_front, regex
 from morello_layouts.core.recipe import Recipe, known
 from morello_layouts.errors import LayoutError, ShapeError
 
@@ -364,7 +364,7 @@ _ANY: Final = f"one of {', '.join(ELEMENT_BITS)}"
 OPAQUE_TYPES: Final = ("token", "opaque")
 
 # How other systems write the types.
-_OTHER_NAMES: Final = re.compile(r"(b?float|uint|int|complex|i)([0-9]+)(?:_?(e[a-z0-9]+))?_?")
+_OTHER_NAMES: Final = regex(r"(b?float|uint|int|complex|i)([0-9]+)(?:_?(e[a-z0-9]+))?_?")
 _WORDS: Final = {
     "bool": "pred", "half": "f16", "float": "f32", "double": "f64",
     "int": "s32", "char": "s8", "byte": "u8", "fp32": "f32", "fp16": "f16",

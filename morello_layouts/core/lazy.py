@@ -1,19 +1,21 @@
-"""What loads on first use: NumPy, and the modules behind a package's names."""
+"""What loads on first use: NumPy, regular expressions, and the modules behind a package's names."""
 
 from __future__ import annotations
 
+import re
 import sys
 from _thread import RLock
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, AnyStr, Final, cast
 
 from morello_layouts.errors import UnsupportedError
 
 __all__ = [
     "NotInstalledError",
+    "escape",
     "from_front",
     "has_numpy",
     "importing",
@@ -21,6 +23,7 @@ __all__ = [
     "missing",
     "numpy",
     "offer",
+    "regex",
 ]
 
 
@@ -77,10 +80,39 @@ class _Lazy:
         return found
 
 
+class _Regex:
+    """A regular expression that is compiled when one of its methods is asked for."""
+
+    def __init__(self, text: str | bytes, flags: int) -> None:
+        self._text, self._flags = text, flags
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(re.compile(self._text, self._flags), name)
+        if not name.startswith("__"):
+            setattr(self, name, found)  # the next time it is an attribute like any other
+        return found
+
+
+def regex(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
+    """Return a regular expression that is compiled on first use, as most are not used.
+
+    >>> regex("[0-9]+").fullmatch("12").group()
+    '12'
+    """
+    return cast("re.Pattern[AnyStr]", _Regex(text, flags))
+
+
 if TYPE_CHECKING:
     import numpy
 else:
     numpy = _Lazy("numpy")
+
+
+def escape(text: str) -> str:
+    """Return text as HTML; the standard library's function comes with a table of all names."""
+    from html import escape as escaped
+
+    return escaped(text)
 
 
 _offered: list[Callable[[str], Any]] = []

@@ -10,16 +10,17 @@ from morello_layouts.core.checks import shown
 from morello_layouts.core.expr import Interval
 from morello_layouts.core.expr.bounds import UNBOUNDED
 from morello_layouts.core.expr.sizes import Int
+from morello_layouts.core.lazy import regex
 from morello_layouts.errors import ParseError
 from morello_layouts.notations.expression import parse_number
 from morello_layouts.notations.grammar import at_part
 
 _WORD: Final = r"\s*[A-Za-z_]\w*(?:\.[xyz])?\s*"  # threadIdx.x too
-_NAME: Final = re.compile(_WORD, re.ASCII)
-_AND: Final = re.compile(r"[,;\n]|&&?|\band\b")
-_SIGN: Final = re.compile(r"(<=|>=|==|<|>|≤|≥)")
+_NAME: Final = regex(_WORD, re.ASCII)
+_AND: Final = regex(r"[,;\n]|&&?|\band\b")
+_SIGN: Final = regex(r"(<=|>=|==|<|>|≤|≥)")
 _MIRRORED: Final = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "≤": ">=", "≥": "<=", "==": "=="}
-_OF_NAME: Final = re.compile(rf"(?P<name>{_WORD})(?:=|:|∈|\bin\b)(?P<values>.*)", re.S)
+_OF_NAME: Final = regex(rf"(?P<name>{_WORD})(?:=|:|∈|\bin\b)(?P<values>.*)", re.S)
 _VALUES: Final = tuple(
     re.compile(pattern, re.DOTALL)
     for pattern in (

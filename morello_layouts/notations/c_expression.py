@@ -18,6 +18,7 @@ from morello_layouts.core.expr.affine import xor
 from morello_layouts.core.expr.bitwise import bits_of, either, shift_left, shift_right
 from morello_layouts.core.expr.conversions import divide, promote_to_sizes, remainder
 from morello_layouts.core.expr.sizes import is_nonnegative
+from morello_layouts.core.lazy import regex
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.notations.expression_reader import Dialect, ExpressionReader, Placed, _Group
 from morello_layouts.notations.grammar import INT, NAME, Source, Syntax, Terminal
@@ -61,11 +62,11 @@ _C: Final = Dialect(
 )  # fmt: skip
 
 _WORD: Final = r"(?:unsigned|signed|const|long|int|u?int(?:32|64)_t|size_t|ptrdiff_t)"
-_CAST: Final = re.compile(
+_CAST: Final = regex(
     rf"\s*(?:\(\s*((?:{_WORD}\s*)+)\)|static_cast\s*<\s*((?:{_WORD}\s*)+)>(?=\s*\())"
 )
-_SUFFIX: Final = re.compile(r"[uUlL]*")
-_OF_CUDA: Final = re.compile(r"(threadIdx|blockIdx|blockDim|gridDim)\.([xyz])")
+_SUFFIX: Final = regex(r"[uUlL]*")
+_OF_CUDA: Final = regex(r"(threadIdx|blockIdx|blockDim|gridDim)\.([xyz])")
 _ENDS: Final = {
     "threadIdx": (0, {"x": 1023, "y": 1023, "z": 63}),
     "blockDim": (1, {"x": 1024, "y": 1024, "z": 64}),

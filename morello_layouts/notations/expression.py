@@ -19,6 +19,7 @@ from morello_layouts.core.expr.conversions import as_number, promote_to_sizes
 from morello_layouts.core.expr.sizes import Int, SizeExpr, evaluated, exact_quotient, is_nonnegative
 from morello_layouts.core.expr.substitution import map_ints
 from morello_layouts.core.fields import frozen
+from morello_layouts.core.lazy import regex
 from morello_layouts.core.limits import MAP_TEXT
 from morello_layouts.errors import ParseError, ShapeError
 from morello_layouts.notations.expression_reader import CHOICES, PYTHON, ExpressionReader
@@ -167,12 +168,12 @@ def parse_number(text: str) -> Int:
 
 
 _NAME: Final = r"([A-Za-z_]\w*)"
-_MULTIPLE: Final = re.compile(rf"{_NAME}\s*%\s*(\d+)\s*==\s*0", re.ASCII)
-_DIVIDES: Final = re.compile(rf"(\d+)\s*(?:\||divides)\s*{_NAME}", re.ASCII)
-_RANGE: Final = re.compile(
+_MULTIPLE: Final = regex(rf"{_NAME}\s*%\s*(\d+)\s*==\s*0", re.ASCII)
+_DIVIDES: Final = regex(rf"(\d+)\s*(?:\||divides)\s*{_NAME}", re.ASCII)
+_RANGE: Final = regex(
     rf"(?:(\d+)\s*(<=|<|==|>=|>)\s*)?{_NAME}(?:\s*(<=|<|==|>=|>)\s*(\d+))?", re.ASCII
 )
-_PITCH: Final = re.compile(rf"{_NAME}\s*>=\s*{_NAME}", re.ASCII)
+_PITCH: Final = regex(rf"{_NAME}\s*>=\s*{_NAME}", re.ASCII)
 _MIRRORED: Final = {"<=": ">=", "<": ">", ">=": "<=", ">": "<", "==": "=="}
 
 
@@ -264,8 +265,8 @@ class Facts:
         return map_ints(form, value) if self.differences else form
 
 
-_MULTIPLE_OF: Final = re.compile(rf"{_NAME}\s*%\s*(\w+)\s*==\s*0", re.ASCII)
-_DIVISOR_OF: Final = re.compile(rf"(\w+)\s*(?:\||divides)\s*{_NAME}", re.ASCII)
+_MULTIPLE_OF: Final = regex(rf"{_NAME}\s*%\s*(\w+)\s*==\s*0", re.ASCII)
+_DIVISOR_OF: Final = regex(rf"(\w+)\s*(?:\||divides)\s*{_NAME}", re.ASCII)
 
 
 def parse_facts(text: str, bounds: Mapping[str, Interval]) -> Facts:
@@ -360,8 +361,8 @@ def _define(
         return
 
 
-_SIZE: Final = re.compile(r"[0-9]{1,19}")
-_SIZE_NAME: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_SIZE: Final = regex(r"[0-9]{1,19}")
+_SIZE_NAME: Final = regex(r"[A-Za-z_]\w*", re.ASCII)
 
 
 def parse_shape(text: str) -> tuple[int | str, ...]:

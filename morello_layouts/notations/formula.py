@@ -13,15 +13,16 @@ from typing import Any, Final
 from morello_layouts.core.expr import AffineExpr
 from morello_layouts.core.expr.conversions import form_from_sympy
 from morello_layouts.core.fields import frozen
+from morello_layouts.core.lazy import regex
 from morello_layouts.core.limits import FORMULA_TEXT
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.notations.coordinates import FormulaLayout, OffsetLayout
 from morello_layouts.notations.expression import parse_expression, parse_function
 
 _RULE: Final = "only d0, d1, … and the letters from i on stand for dimensions without being named"
-_NAMES: Final = re.compile(r"\s*\(?\s*[A-Za-z_]\w*(\s*,\s*[A-Za-z_]\w*)*+\s*,?\s*\)?\s*", re.ASCII)
-_OPERATOR: Final = re.compile(r"[-+*/%]|\bfloor\b|\bceil\b|\bMod\b")
-_WORD: Final = re.compile(r"\s*[A-Za-z]+(-[A-Za-z]+)+\s*")  # such as row-major
+_NAMES: Final = regex(r"\s*\(?\s*[A-Za-z_]\w*(\s*,\s*[A-Za-z_]\w*)*+\s*,?\s*\)?\s*", re.ASCII)
+_OPERATOR: Final = regex(r"[-+*/%]|\bfloor\b|\bceil\b|\bMod\b")
+_WORD: Final = regex(r"\s*[A-Za-z]+(-[A-Za-z]+)+\s*")  # such as row-major
 _TITLE: Final = "formula"
 
 

@@ -15,6 +15,7 @@ from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 from morello_layouts.core.checks import LARGEST
 from morello_layouts.core.description import listed
 from morello_layouts.core.fields import frozen
+from morello_layouts.core.lazy import regex
 from morello_layouts.core.limits import LAYOUT_TEXT, MAP_TEXT, NESTED_TUPLES
 from morello_layouts.errors import LayoutError, ParseError
 
@@ -24,7 +25,7 @@ Places: TypeAlias = dict[tuple[str | int, ...], int]
 T = TypeVar("T")
 
 _LONGEST = len(str(LARGEST))
-_LONG_PART = re.compile(rf"[()]|[\[{{][^\[\]{{}}]{{{MAP_TEXT}}}")
+_LONG_PART = regex(rf"[()]|[\[{{][^\[\]{{}}]{{{MAP_TEXT}}}")
 
 
 @frozen(slots=False)
@@ -45,11 +46,11 @@ class Syntax:
 class Terminal:
     """A kind of token: how errors name it, and the regular expression that it matches."""
 
-    __slots__ = ("match", "words")
+    __slots__ = ("pattern", "words")
 
     def __init__(self, words: str, pattern: str) -> None:
         self.words: Final = words
-        self.match: Final = re.compile(pattern).match
+        self.pattern: Final = regex(pattern)
 
 
 class Token(str):
@@ -67,7 +68,7 @@ END: Final = Terminal("the end of the text", r"\Z")
 
 SPACES: Final = r"[ \t\r\n]*"
 LINE_COMMENTS: Final = r"(?:[ \t\r\n]+|//[^\n]*\n)*"
-_CLOSING: Final = re.compile(r"[]),>}]|->|\Z")
+_CLOSING: Final = regex(r"[]),>}]|->|\Z")
 
 _compiled: Final = cache(re.compile)
 
@@ -115,7 +116,7 @@ class Source:
                 token = Token(one)
                 self.move(at + len(one))
             else:
-                found = one.match(text, at)
+                found = one.pattern.match(text, at)
                 if found is None:
                     continue
                 token = Token(found[0])

@@ -26,6 +26,7 @@ from morello_layouts.core.expr import AffineExpr
 from morello_layouts.core.expr.sizes import Int, ceil_quotient
 from morello_layouts.core.fields import checked, frozen, permutation, settle
 from morello_layouts.core.layout import Layout
+from morello_layouts.core.lazy import regex
 from morello_layouts.core.limits import MAP_TEXT, NESTED_TILES
 from morello_layouts.core.recipe import Recipe
 from morello_layouts.errors import LayoutError, ParseError
@@ -176,7 +177,7 @@ _IRREGULAR: Final = {
 """The names that oneDNN defines against its own rule, as the rule writes them."""
 
 
-_OPENVINO: Final = re.compile(r"((?:[a-z]{1,7}_)+)((?:[a-z]s[av][0-9]{1,6}(?:_|\Z))+)")
+_OPENVINO: Final = regex(r"((?:[a-z]{1,7}_)+)((?:[a-z]s[av][0-9]{1,6}(?:_|\Z))+)")
 
 
 def _of_openvino(text: str) -> str | None:
@@ -224,7 +225,7 @@ def parse_onednn(text: str) -> OnednnLayout:
     return layout
 
 
-_WORD: Final = re.compile(r"\s*([A-Za-z]{0,40})")
+_WORD: Final = regex(r"\s*([A-Za-z]{0,40})")
 
 
 def _reached(error: ParseError, text: str) -> int:

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any, Final
 
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.layout import Arrays, Layout
+from morello_layouts.core.lazy import regex
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.notations.mlir.text import parse_mlir
 from morello_layouts.notations.triton.text import parse_triton
 
-OPERATION: Final = re.compile(
+OPERATION: Final = regex(
     r"(?m)^[ \t]*(?:%[\w#:.-]+(?:[ \t]*,[ \t]*%[\w#:.-]+)*+[ \t]*=[ \t]*)?"
     r"(?P<name>\"?[a-z_]\w*\.[\w.]+\"?)(?=[ \t(<{%@\[:]|$)(?P<rest>.*)$"
 )
 """Matches a line with an operation: its name with the dialect, and what follows."""
 
-ALIAS: Final = re.compile(r"(?m)^[ \t]*(#[A-Za-z_][\w$]*)[ \t]*=[ \t]*(.+?)[ \t]*$")
+ALIAS: Final = regex(r"(?m)^[ \t]*(#[A-Za-z_][\w$]*)[ \t]*=[ \t]*(.+?)[ \t]*$")
 """Matches the definition of an alias on a line of its own."""
 
-_TYPE: Final = re.compile(
+_TYPE: Final = regex(
     r"(?<![\w.])(?:tensor|memref|vector|!ttg\.memdesc|!triton_gpu\.memdesc|!tt\.memdesc)<"
 )
-_TRITON: Final = re.compile(r"#(ttg|triton_gpu)\.")
-_USED: Final = re.compile(r"#[A-Za-z_][\w$]*(?![\w$.<])")
+_TRITON: Final = regex(r"#(ttg|triton_gpu)\.")
+_USED: Final = regex(r"#[A-Za-z_][\w$]*(?![\w$.<])")
 _CLOSING: Final = {">": "<", ")": "(", "]": "[", "}": "{"}
 
 

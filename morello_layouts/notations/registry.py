@@ -30,16 +30,16 @@ from morello_layouts.core.layout import (
     nearest_type,
     notation_name,
 )
-from morello_layouts.core.lazy import importing
+from morello_layouts.core.lazy import importing, regex
 from morello_layouts.core.limits import LAYOUT_TEXT, MAP_TEXT, REPAIRED_TEXT, REPAIRS
 from morello_layouts.errors import LayoutError, ParseError
 
 _PAIRS: Final = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _SIGNS: Final = ")]}>,:({[<-"
-_WORD: Final = re.compile(r"[A-Za-z_]\w*")
-_CROSS: Final = re.compile(r"(?<=\d)\s*[x×]\s*(?=\d)")
-_GAP: Final = re.compile(r"(?<=[\d)])\s+(?=\d)")
-_SPACE: Final = re.compile(r"(?<!\s)\s++,\s*")
+_WORD: Final = regex(r"[A-Za-z_]\w*")
+_CROSS: Final = regex(r"(?<=\d)\s*[x×]\s*(?=\d)")
+_GAP: Final = regex(r"(?<=[\d)])\s+(?=\d)")
+_SPACE: Final = regex(r"(?<!\s)\s++,\s*")
 _WORDS: Final = (
     *("devices", "replicated", "maximal", "mesh", "register", "lane", "warp", "block", "offset"),
     *("bf16", "f32", "memref", "affine_map", "strided", "lambda", "floordiv", "blocked", "order"),
@@ -163,7 +163,7 @@ BEGINS: Final = {
 }
 """How the sharding begins, after the array."""
 
-SHARDING: Final = re.compile(
+SHARDING: Final = regex(
     r"\s*+(?:(?:\(|/\*|[a-z]\w*+\s*+[\[<])[^\n]{0,4000}?(?:,|>\s*+\{?|(?<=[\]}]))\s*+)?"
     rf"(?:{'|'.join(BEGINS.values())})"
 )
@@ -226,7 +226,7 @@ NOTATIONS: Final = (
     Notation(
         "morello",
         "a Morello list",
-        re.compile(r"\s*(\[|\(\s*\[|[0-9]|N[A-Z]|Layout\s*::|layout\s*!)"),
+        regex(r"\s*(\[|\(\s*\[|[0-9]|N[A-Z]|Layout\s*::|layout\s*!)"),
         "morello.text:parse_morello",
         "morello:MorelloLayout",
         "morello.text:describe",
@@ -236,7 +236,7 @@ NOTATIONS: Final = (
     Notation(
         "einops",
         "an einops pattern",
-        re.compile(r"[^\[\]{}<>#%\"]*->"),
+        regex(r"[^\[\]{}<>#%\"]*->"),
         "einops:parse_einops",
         "einops:EinopsLayout",
         "coordinates:describe",
@@ -246,7 +246,7 @@ NOTATIONS: Final = (
     Notation(
         "xla",
         "an XLA layout in braces",
-        re.compile(r"\s*\{"),
+        regex(r"\s*\{"),
         "xla:parse_xla_layout",
         "xla:XlaLayout",
         "xla.words:describe",
@@ -256,7 +256,7 @@ NOTATIONS: Final = (
     Notation(
         "xla",
         "an XLA shape",
-        re.compile(rf"\s*(\(|/\*|b\s*\(|[a-z_]\w*\s*\[|({_TYPES})\b)", re.IGNORECASE),
+        regex(rf"\s*(\(|/\*|b\s*\(|[a-z_]\w*\s*\[|({_TYPES})\b)", re.IGNORECASE),
         "xla:parse_xla",
         "xla:XlaShape",
         "xla.words:describe",
@@ -266,7 +266,7 @@ NOTATIONS: Final = (
     Notation(
         "triton",
         "an encoding of Triton",
-        re.compile(
+        regex(
             r"\s*(!|-|\{\s*(register|lane|warp|block|offset)\b|(?=[#t])[\s\S]*#(ttg|triton_gpu)\.)"
         ),
         "triton.text:parse_triton",
@@ -279,7 +279,7 @@ NOTATIONS: Final = (
     Notation(
         "mlir",
         "a type or an affine map of MLIR",
-        re.compile(r"\s*(#|(affine_map|memref|tensor|vector)\b)"),
+        regex(r"\s*(#|(affine_map|memref|tensor|vector)\b)"),
         "mlir.text:parse_mlir",
         "mlir:MlirType MlirMap TpuTiled IreeEncoding",
         "mlir.text:describe",
@@ -288,7 +288,7 @@ NOTATIONS: Final = (
     Notation(
         "pack",
         "linalg.pack or its attributes",
-        re.compile(r"\s*(%|(linalg|tensor)\s*\.|outer_dims_perm|inner_dims_pos|inner_tiles)"),
+        regex(r"\s*(%|(linalg|tensor)\s*\.|outer_dims_perm|inner_dims_pos|inner_tiles)"),
         "mlir.text:parse_pack",
         "mlir:MlirPack",
         "mlir.text:describe",
@@ -298,7 +298,7 @@ NOTATIONS: Final = (
     Notation(
         "onednn",
         "a oneDNN tag",
-        re.compile(r"\s*(?![A-Z]+\s*\Z)([A-Za-z]|[0-9]+[A-Za-z])"),
+        regex(r"\s*(?![A-Z]+\s*\Z)([A-Za-z]|[0-9]+[A-Za-z])"),
         "onednn:parse_onednn",
         "onednn:OnednnLayout",
         "onednn:describe",
@@ -310,7 +310,7 @@ NOTATIONS: Final = (
     Notation(
         "strided",
         "strides or a memory format",
-        re.compile(r"\s*(strided\s*<|(contiguous_format|channels_last(_3d)?)\s*\Z)"),
+        regex(r"\s*(strided\s*<|(contiguous_format|channels_last(_3d)?)\s*\Z)"),
         "strided:parse_strided",
         "strided:StridedLayout MemoryFormat",
         "strided:describe",
@@ -319,7 +319,7 @@ NOTATIONS: Final = (
     Notation(
         "formula",
         "a formula of coordinates",
-        re.compile(r"[^{}\[\]:#\"]*?(->|[-+*/%]|\b(floor|ceil|Mod)\b)"),
+        regex(r"[^{}\[\]:#\"]*?(->|[-+*/%]|\b(floor|ceil|Mod)\b)"),
         "formula:parse_formula",
         "formula:OffsetFormula",
         "coordinates:describe",
@@ -328,7 +328,7 @@ NOTATIONS: Final = (
     Notation(
         "tvm",
         "a TVM index map or layout",
-        re.compile(r"\s*(lambda\b|[A-Z0-9]+|[\w.]*(index_?map|IndexMap)[\w.]*\()", re.ASCII),
+        regex(r"\s*(lambda\b|[A-Z0-9]+|[\w.]*(index_?map|IndexMap)[\w.]*\()", re.ASCII),
         "tvm:parse_tvm",
         "coordinates:FormulaLayout",
         "coordinates:describe",
@@ -338,7 +338,7 @@ NOTATIONS: Final = (
     Notation(
         "named",
         "the name of a format",
-        re.compile(r"\s*[A-Za-z][\w-]*([ ]\w+)?\s*\Z", re.ASCII),
+        regex(r"\s*[A-Za-z][\w-]*([ ]\w+)?\s*\Z", re.ASCII),
         "named:parse_named",
         "named:NamedLayout",
         "coordinates:describe",
@@ -347,7 +347,7 @@ NOTATIONS: Final = (
     Notation(
         "cute",
         "a CuTe layout",
-        re.compile(
+        regex(
             r"\s*([_(0-9?-]|S(w|wizzle)?\s*<|Layout\s*:|(tensor<\s*)?(raw_|tmem_|[gsr]mem_)?ptr(?![a-z])|"
             r"\(?Swizzle\()"
         ),
@@ -360,7 +360,7 @@ NOTATIONS: Final = (
     Notation(
         "fragment",
         "an operand of a matrix instruction",
-        re.compile(
+        regex(
             r"\s*((cute::)?SM\d+(_|::)|(wgmma|mma|ldmatrix|stmatrix|movmatrix|tcgen05)\s*(\.|\s\w|\Z)|"
             r"(gfx\w+\s+)?v_\w|t(dp|mm)\w|[^a-z\s][^a-z]*\bover\b)",
             re.IGNORECASE,
@@ -382,12 +382,12 @@ NOTATIONS: Final = (
 )
 """All notations. If several readers refuse a text and got equally far, the first one answers."""
 
-_SPELLED: Final = re.compile(
+_SPELLED: Final = regex(
     r"[Ll]ayout\s*[(<]|decltype|torch\.|stride|omposition\(|Struct\(|Format\(|Array\(|Metadata\(|"
     r"reinterpret_tensor|\]\[|%[\w#:.-]+\s*[,=]|^\s*tt[a-z]*\."
 )
 """What a text has that is spelled as in a source or on a console."""
-_SPACED: Final = re.compile(r"\s*[A-Za-z]( +[A-Za-z])+\s*")  # such as N H W C
+_SPACED: Final = regex(r"\s*[A-Za-z]( +[A-Za-z])+\s*")  # such as N H W C
 _NEAREST: Final = 3  # notations that an error names
 
 
@@ -544,7 +544,7 @@ def _refuse_sizes(text: str) -> None:
         )
 
 
-_SIZES: Final = re.compile(r"[0-9]{1,9}([x×][0-9]{1,9}){1,9}")
+_SIZES: Final = regex(r"[0-9]{1,9}([x×][0-9]{1,9}){1,9}")
 
 
 def describe(layout: Layout, sizes: Sequence[int] | None = None) -> Description:

@@ -14,6 +14,7 @@ from typing import Any, Final, NoReturn
 
 from morello_layouts.core.expr.sizes import SizeExpr
 from morello_layouts.core.layout import ELEMENT_BITS, Arrays, ElementType, nearest_type
+from morello_layouts.core.lazy import regex
 from morello_layouts.core.limits import EXPR_NESTING
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.notations.cute import ComposedLayout, CuteLayout, Swizzle
@@ -373,7 +374,7 @@ def _element(value: Any) -> ElementType | None:
     return None if name is None else ElementType(name, ELEMENT_BITS[name])
 
 
-_FX: Final = re.compile(
+_FX: Final = regex(
     r'\s*(?:Tensor\s*)?"?([a-z]+[0-9]+)\[([\w, ]*)\]\[([\w, ]*)\]([a-z]+(:\d+)?)?"?\s*'
 )
 _FX_TYPES: Final = {"b8": "pred", "i8": "s8", "i16": "s16", "i32": "s32", "i64": "s64"}
@@ -408,20 +409,20 @@ READERS: Final[dict[str, Callable[[SourceCall], Any]]] = {
     **dict.fromkeys(_CALLS, _strided),
 }
 
-_GLUON: Final = re.compile(
+_GLUON: Final = regex(
     r"(\w+\.)*\w*(Shared|Distributed|Linear|Operand|Blocked|Slice|AMDMFMA)\w*Layout\("
 )
-_BEFORE: Final = re.compile(
+_BEFORE: Final = regex(
     r"\s*(?:(?:using|auto|const|constexpr|static)\s+)*(?:[A-Za-z_]\w*\s*=(?!=)\s*)?"
 )
-_HEAD: Final = re.compile(r"((?:\w+(?:::|\.))*)([A-Za-z_]\w*)\s*([<({])")
-_STRIDES: Final = re.compile(
+_HEAD: Final = regex(r"((?:\w+(?:::|\.))*)([A-Za-z_]\w*)\s*([<({])")
+_STRIDES: Final = regex(
     r"\s*+[(]?\s*+((?:shape|size|stride|strides|storage_offset|dtype|memory_format)\s*=)"
 )
-_TORCH: Final = re.compile(
+_TORCH: Final = regex(
     r"\s*(?:memory_format\s*=\s*)?torch\.(contiguous_format|channels_last(?:_3d)?)\s*\Z"
 )
-_AVAL: Final = re.compile(r"\s*ShapedArray\(\s*([a-z]+[0-9]+\w*)(\[[\w,\s]*\])(?:\{\})?\s*\)\s*")
+_AVAL: Final = regex(r"\s*ShapedArray\(\s*([a-z]+[0-9]+\w*)(\[[\w,\s]*\])(?:\{\})?\s*\)\s*")
 
 
 def spelled(text: str) -> Arrays | None:

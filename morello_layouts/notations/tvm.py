@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 from morello_layouts.core.checks import shown
 from morello_layouts.core.expr import AffineExpr, variable
 from morello_layouts.core.expr.conversions import divide
+from morello_layouts.core.lazy import regex
 from morello_layouts.core.limits import MAP_TEXT, NESTED_TILES
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.notations.blocks import NAMES, ORDERS, logical_order
@@ -34,8 +35,8 @@ _FACTOR: Final = made(
     field("letter", word(Terminal("a small letter", "[a-z]"))),
 )
 _PARTS: Final = many(choice(word(Terminal("a capital", "[A-Z]")), _FACTOR), least=1)
-_INDEX_MAP: Final = re.compile(r"\s*(lambda\b|[\w.]*(index_?map|IndexMap)[\w.]*\s*\()", re.ASCII)
-_WORD: Final = re.compile(r"\s*[A-Z]?[a-z_]", re.ASCII)
+_INDEX_MAP: Final = regex(r"\s*(lambda\b|[\w.]*(index_?map|IndexMap)[\w.]*\s*\()", re.ASCII)
+_WORD: Final = regex(r"\s*[A-Z]?[a-z_]", re.ASCII)
 
 
 def parse_tvm(text: str) -> FormulaLayout:

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import operator
 import sys
+from _random import Random
 from collections.abc import Callable, Iterator, Mapping
-from fractions import Fraction
 from functools import cached_property, reduce
 from itertools import islice, product
 from math import ceil, floor, prod
-from random import Random
 from typing import Any, Final, TypeAlias
 
 from morello_layouts.core.expr import AffineExpr
@@ -77,9 +76,9 @@ def _allowed(origin: Provenance, names: list[str]) -> Iterator[dict[str, int]]:
     columns = []
     for name in names:
         columns.append([n for n in range(1, OPINION_REACH) if origin.allows({name: n})])
-    random = Random(1)
+    below = _below(1)
     small = product(*(column[:2] for column in columns))
-    large = (tuple(map(random.choice, columns)) for _ in range(OPINION_SIZES))
+    large = (tuple(column[below(len(column))] for column in columns) for _ in range(OPINION_SIZES))
     for values in (*islice(small, OPINION_SIZES // 2), *(large if all(columns) else ())):
         sizes = dict(zip(names, values, strict=True))
         if origin.allows(sizes):
@@ -159,8 +158,8 @@ class _At:
         few = prod(self.shape) <= OPINION_ELEMENTS
         every = product(*map(range, self.shape)) if few else ()
         used = {found[0] for at in every if (found := self.document(at))}
-        random = Random(size)
-        for p in (0, size - 1, *(random.randrange(size) for _ in range(points))):
+        below = _below(size)
+        for p in (0, size - 1, *(below(size) for _ in range(points))):
             at = self.coordinate(p)
             if at is None:
                 if p in used:
@@ -187,15 +186,27 @@ class _At:
         return value_of(expr, {**self.sizes, **(at or {})})
 
 
+def _below(seed: int) -> Callable[[int], int]:
+    """Return a function to draw a number below another; ``random`` loads hashes for its own."""
+    bits = Random(seed).getrandbits
+
+    def below(n: int) -> int:
+        while (found := bits(n.bit_length())) >= n:
+            pass
+        return found
+
+    return below
+
+
 def _coordinates(shape: tuple[int, ...], points: int) -> Iterator[tuple[int, ...]]:
     """Yield all coordinates of a small array; of a large one, corners and random ones."""
     if prod(shape) <= points:
         yield from product(*map(range, shape))
         return
     yield from islice(product(*({0, n - 1} for n in shape)), points // 2)
-    random = Random(prod(shape))
+    below = _below(prod(shape))
     for _ in range(points // 2):
-        yield tuple(map(random.randrange, shape))
+        yield tuple(map(below, shape))
 
 
 def is_padding(m: IndexMap, names: Values) -> bool:
@@ -237,7 +248,7 @@ def value_of(expr: Any, names: Values) -> Any:
     if expr.is_Symbol:
         return names[expr.name]
     if expr.is_Rational:
-        return int(expr.p) if expr.q == 1 else Fraction(int(expr.p), int(expr.q))
+        return int(expr.p) if expr.q == 1 else _fraction(int(expr.p), int(expr.q))
     if not expr.args:
         return bool(expr)
     return _operation(type(expr))(*[value_of(arg, names) for arg in expr.args])
@@ -254,14 +265,20 @@ def _operation(kind: type) -> Callable[..., Any]:
     return _KNOWN[kind]
 
 
+def _fraction(above: int, below: int) -> Any:
+    from fractions import Fraction  # loads decimals
+
+    return Fraction(above, below)
+
+
 def _product(*args: Any) -> Any:
     above = prod(x.numerator for x in args)
     below = prod(x.denominator for x in args)
-    return above // below if above % below == 0 else Fraction(above, below)
+    return above // below if above % below == 0 else _fraction(above, below)
 
 
 def _power(base: Any, exponent: Any) -> Any:
-    return Fraction(base) ** exponent if exponent < 0 else base**exponent
+    return _fraction(base, 1) ** exponent if exponent < 0 else base**exponent
 
 
 _OPERATIONS: Final[Mapping[str, Callable[..., Any]]] = {

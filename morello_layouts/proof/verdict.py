@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import reduce
-from html import escape
 from itertools import groupby
 from typing import Any, ClassVar, Final
 
 from morello_layouts.core.expr.conversions import public_size
 from morello_layouts.core.expr.sizes import Int
 from morello_layouts.core.fields import Displayed, Told, frozen
+from morello_layouts.core.lazy import escape
 from morello_layouts.core.maps.names import at_text
 from morello_layouts.errors import LayoutError
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import morello_layouts as ml
 from morello_layouts.outputs.picture import ASCII, UNICODE, fitted_view, terminal_lines, view_of
@@ -20,7 +20,9 @@ def test_ascii_is_ascii() -> None:
 def test_colour_only_repeats_the_borders() -> None:
     picture = view_of(ml.index_map("f32[4,4]{1,0:T(2,2)}"))
     for line in terminal_lines(picture, ("y", "x"), UNICODE):
-        cells = [(span.start, str(span.style)) for span in line.spans if span.style != "dim"]
+        starts = accumulate((len(text) for text, _ in line.pieces), initial=0)
+        styles = [style for _, style in line.pieces]
+        cells = [(at, s) for at, s in zip(starts, styles, strict=False) if s not in ("", "dim")]
         for (start, first), (end, second) in pairwise(cells):
             assert (first != second) == ("│" in line.plain[start:end])
 

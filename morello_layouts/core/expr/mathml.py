@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from html import escape
 from typing import Final
 
+from morello_layouts.core.lazy import escape, regex
 from morello_layouts.core.limits import TYPESET
 
-_TOKEN: Final = re.compile(r"\\[A-Za-z]+|[A-Za-z](?:[A-Za-z0-9]|\\_)*|\d+|\s+|.", re.DOTALL)
+_TOKEN: Final = regex(r"\\[A-Za-z]+|[A-Za-z](?:[A-Za-z0-9]|\\_)*|\d+|\s+|.", re.DOTALL)
 _SIGNS: Final = {
     r"\lfloor": "⌊", r"\rfloor": "⌋", r"\lceil": "⌈", r"\rceil": "⌉", r"\bmod": "mod",
     r"\oplus": "⊕", r"\mapsto": "↦", "-": "−",

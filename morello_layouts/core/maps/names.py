@@ -14,10 +14,11 @@ from morello_layouts.core.checks import as_tuple, shown
 from morello_layouts.core.expr import AffineExpr, canonicalize, standard, variable
 from morello_layouts.core.expr.sizes import Int, SizeExpr
 from morello_layouts.core.expr.substitution import substitute
+from morello_layouts.core.lazy import regex
 from morello_layouts.errors import ShapeError
 
-_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-_STANDARD = re.compile(r"d[0-9]+", re.ASCII)
+_NAME = regex(r"[A-Za-z_]\w*", re.ASCII)
+_STANDARD = regex(r"d[0-9]+", re.ASCII)
 
 
 def checked_names(

@@ -30,6 +30,7 @@ from morello_layouts.core.expr.conversions import (
 )
 from morello_layouts.core.expr.sizes import Int, SizeExpr, evaluated
 from morello_layouts.core.expr.substitution import substitute
+from morello_layouts.core.lazy import regex
 from morello_layouts.core.maps import AffineMap
 from morello_layouts.core.maps.names import checked_names
 from morello_layouts.core.maps.subject import require_size_names
@@ -259,7 +260,7 @@ def _require_equal(form: AffineExpr, simple: AffineExpr, facts: Sequence[AffineE
 
 _KEYS = {"shape", "size", "names", "sizes"}
 
-_NAME: Final = re.compile(r"\b[A-Za-z_]\w*\b(?!\s*\()", re.ASCII)
+_NAME: Final = regex(r"\b[A-Za-z_]\w*\b(?!\s*\()", re.ASCII)
 
 
 def from_sympy(

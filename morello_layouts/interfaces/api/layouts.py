@@ -16,7 +16,7 @@ from morello_layouts.core.expr.assumptions import Assumption, apply_divisibility
 from morello_layouts.core.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.layout import Arrays, Layout
-from morello_layouts.core.lazy import importing
+from morello_layouts.core.lazy import importing, regex
 from morello_layouts.core.maps import AffineMap, IndexMap
 from morello_layouts.core.maps.names import as_names
 from morello_layouts.core.maps.subject import (
@@ -53,7 +53,7 @@ class Sizes:
     symbols: Mapping[str, sympy.Symbol]
 
 
-_SEVERAL: Final = re.compile(r",|\A\s*[0-9]{1,19}\s*[x×]\s*[0-9]")  # 6x8, or M,N
+_SEVERAL: Final = regex(r",|\A\s*[0-9]{1,19}\s*[x×]\s*[0-9]")  # 6x8, or M,N
 
 
 def sizes_of(shape: Shape) -> Sizes:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from html import escape
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from morello_layouts.core.checks import as_index
-from morello_layouts.core.lazy import NotInstalledError, importing
+from morello_layouts.core.lazy import NotInstalledError, escape, importing
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.maps.names import as_names
 from morello_layouts.errors import LayoutError, ShapeError

@@ -28,6 +28,7 @@ import morello_layouts as ml
 from morello_layouts.core.checks import as_permutation
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.layout import Arrays
+from morello_layouts.core.lazy import regex
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.interfaces.cli import terminal
 from morello_layouts.interfaces.cli.table import ALIASES, LEFT_OUT, NAME, SAID, Row
@@ -94,7 +95,7 @@ def _generations(_ctx: click.Context, _param: click.Parameter, beginning: str) -
     return [name for name in GENERATIONS if name.startswith(beginning)]
 
 
-_INDEX: Final = re.compile(r"[0-9]{1,19}")
+_INDEX: Final = regex(r"[0-9]{1,19}")
 
 
 def coordinate(text: str) -> tuple[int, ...]:
@@ -429,9 +430,9 @@ SAVES = {
 """The ways to write an answer to a file."""
 
 
-_PARAMETER: Final = re.compile(r"^ {4}(\w+): (.+(?:\n {8,}\S.*)*)", re.MULTILINE)
-_OTHER_FUNCTION: Final = re.compile(r",? (?:as|also) (?:for|of) (:func:)?`+[\w.]+`+")
-_ROLE: Final = re.compile(r":\w+:`~?([\w.]+\.)?(\w+)`|``([^`]*)``")
+_PARAMETER: Final = regex(r"^ {4}(\w+): (.+(?:\n {8,}\S.*)*)", re.MULTILINE)
+_OTHER_FUNCTION: Final = regex(r",? (?:as|also) (?:for|of) (:func:)?`+[\w.]+`+")
+_ROLE: Final = regex(r":\w+:`~?([\w.]+\.)?(\w+)`|``([^`]*)``")
 
 
 def plain_text(text: str) -> str:

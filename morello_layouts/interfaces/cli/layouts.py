@@ -17,12 +17,10 @@ from morello_layouts.interfaces.cli.command import Log, Order
 from morello_layouts.interfaces.cli.terminal import Answer, in_options
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from morello_layouts.interfaces.explanations.holding import Shards
     from morello_layouts.interfaces.explanations.rows import Explanation, Medium
     from morello_layouts.machines.resharding import Plan
-    from morello_layouts.outputs.picture import Picture
+    from morello_layouts.outputs.picture import Line, Picture
     from morello_layouts.outputs.picture.panel import Panel
     from morello_layouts.proof.bitcast import Bitcast, Correspondence
 
@@ -43,7 +41,7 @@ def drawing(found: Picture, file: str | None) -> Answer:
     return Answer(facts, partial(_picture_lines, found.panels), saves=found.save)
 
 
-def _picture_lines(panels: Sequence[Panel], medium: Medium) -> Iterator[Text]:
+def _picture_lines(panels: Sequence[Panel], medium: Medium) -> Iterator[Line]:
     from morello_layouts.interfaces.explanations.rows import line
     from morello_layouts.outputs.picture import panel_lines
 

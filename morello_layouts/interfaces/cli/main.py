@@ -13,6 +13,7 @@ from typing import Any, Final, NoReturn
 import click
 
 import morello_layouts
+from morello_layouts.core.lazy import regex
 from morello_layouts.errors import LayoutError
 from morello_layouts.interfaces.cli.table import NAME, ROWS
 from morello_layouts.interfaces.cli.terminal import Status, error_in_options, print_error
@@ -127,7 +128,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     return status if isinstance(status, int) else Status.DONE
 
 
-_VALUES: Final = {"--bounds": re.compile("[<>=]"), "--shape": re.compile(r"^(?=.*\w[x,]\w)[\w,]+$")}
+_VALUES: Final = {"--bounds": regex("[<>=]"), "--shape": regex(r"^(?=.*\w[x,]\w)[\w,]+$")}
 
 
 def _placed(error: click.UsageError) -> str | None:

@@ -16,6 +16,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from morello_layouts.core.checks import shown
+from morello_layouts.core.lazy import regex
 from morello_layouts.errors import LayoutError
 from morello_layouts.interfaces.cli.command import (
     File,
@@ -238,7 +239,7 @@ def _bar(label: str, *, is_shown: bool) -> Iterator[Callable[[int, int], None] |
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-_SEPARATOR: Final = re.compile(
+_SEPARATOR: Final = regex(
     r"(?<!\s)\s*+(?:;|(?<=\s)(?=[a-z][a-z0-9]*\[)|,\s*+(?=[a-z][a-z0-9]*\[))\s*+"
 )
 

@@ -7,19 +7,21 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO
 
 import click
 
+from morello_layouts.core.lazy import regex
 from morello_layouts.errors import LayoutError
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.text import Text
 
     from morello_layouts.interfaces.explanations.rows import Medium
+    from morello_layouts.outputs.picture import Line
 
 
 _NARROWEST: Final = 40  # columns below which tables and pictures are not readable
@@ -59,6 +61,25 @@ def printable(text: str, stream: TextIO) -> str:
     return text.translate(_ASCII).encode("ascii", "backslashreplace").decode("ascii")
 
 
+def is_terminal() -> bool:
+    """Whether standard output shows colours: a terminal, or what the environment takes for one."""
+    given = (os.environ.get(name) for name in ("FORCE_COLOR", "TTY_COMPATIBLE"))
+    return any(given) or sys.stdout.isatty()
+
+
+def screen_width() -> int:
+    """Return the columns of the screen around, 80 without one."""
+    if is_terminal():
+        return console().width
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal():
+        return max(int(columns), _NARROWEST)
+    for stream in range(3):
+        with suppress(OSError):
+            return max(os.get_terminal_size(stream).columns or 80, _NARROWEST)
+    return 80
+
+
 def console() -> Console:
     """Return standard output as a console of rich without markup: brackets stay brackets."""
     from rich.console import Console
@@ -74,9 +95,9 @@ def console() -> Console:
     return found
 
 
-def text_width(screen: Console) -> int:
+def text_width() -> int:
     """Return the width of text; it is unlimited in a file or a pipe."""
-    return screen.width if screen.is_terminal or "COLUMNS" in os.environ else sys.maxsize
+    return screen_width() if is_terminal() or "COLUMNS" in os.environ else sys.maxsize
 
 
 def print_text(text: str) -> None:
@@ -94,16 +115,24 @@ def print_error(text: str) -> None:
     print(printable(text, sys.stderr), file=sys.stderr)  # noqa: T201
 
 
-def print_lines(lines: Callable[[Medium], Iterable[Text]]) -> None:
+def print_lines(lines: Callable[[Medium], Iterable[Line]]) -> None:
     """Print lines in the width and characters of standard output."""
     from morello_layouts.interfaces.explanations.rows import Medium
     from morello_layouts.outputs.picture import ASCII, UNICODE
 
-    screen = console()
     glyphs = UNICODE if has_unicode(sys.stdout) else ASCII
-    width, encode = text_width(screen), lambda text: printable(text, sys.stdout)
-    for line in lines(Medium(width, screen.width - 2, glyphs, encode)):
-        screen.print(line, soft_wrap=True)
+    every = lines(
+        Medium(text_width(), screen_width() - 2, glyphs, lambda text: printable(text, sys.stdout))
+    )
+    if not is_terminal():  # rich takes longer to load than most answers
+        for line in every:
+            print(line.plain.expandtabs())  # noqa: T201
+        return
+    from rich.text import Text
+
+    screen = console()
+    for line in every:
+        screen.print(Text.assemble(*line.pieces), soft_wrap=True)
 
 
 def print_answer(answer: Any, *, as_json: bool) -> None:
@@ -118,7 +147,7 @@ def print_answer(answer: Any, *, as_json: bool) -> None:
     if callable(shown) or hasattr(shown, "lines"):
         print_lines(getattr(shown, "lines", shown))
     elif hasattr(shown, "tables"):
-        width = text_width(console())
+        width = text_width()
         print_text(shown.text(width if width < sys.maxsize else None))
     else:
         print_text(str(shown))
@@ -139,11 +168,11 @@ def say_written(path: str) -> None:
     print_error(f"wrote {path} ({size})")
 
 
-_ARGUMENT: Final = re.compile(
+_ARGUMENT: Final = regex(
     r"\b([a-z_]+)=(\([^()]*\)|\{[^{}]*\}|\"[^\"]*\"|'[^']*'|[\w.-]+)|the argument ([a-z_]+)"
 )
-_FORMULA: Final = re.compile(r"give the map of the formula: from_sympy\(.*, (\"[^\"]*\")\)")
-_AT: Final = re.compile(r"\.?\bat\((\w+=…(?:, \w+=…)*)\)")
+_FORMULA: Final = regex(r"give the map of the formula: from_sympy\(.*, (\"[^\"]*\")\)")
+_AT: Final = regex(r"\.?\bat\((\w+=…(?:, \w+=…)*)\)")
 
 
 def in_options(text: str, command: click.Command) -> str:
@@ -218,7 +247,7 @@ class Answer(NamedTuple):
 
     facts: Mapping[str, Any]  #: what JSON has.
     #: what is printed: a text, or lines for a medium.
-    text: str | Callable[[Medium], Iterable[Text]]
+    text: str | Callable[[Medium], Iterable[Line]]
     holds: bool | None = True  #: whether it is proved, found or true; None if undecided.
     refusal: str | None = None  #: why there is no answer, which is printed in its place.
     status: Status | None = None  #: the exit status, if it does not follow from ``holds``.

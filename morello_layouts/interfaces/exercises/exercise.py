@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from html import escape
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from morello_layouts.core.expr.affine import divisions
 from morello_layouts.core.fields import frozen
+from morello_layouts.core.lazy import regex
 from morello_layouts.core.limits import EXERCISE_TEXT
 from morello_layouts.core.maps import AffineMap, IndexMap, Map
 from morello_layouts.errors import LayoutError, ParseError, ShapeError
@@ -22,8 +22,8 @@ from morello_layouts.notations import parse, parse_expression
 if TYPE_CHECKING:
     from morello_layouts.proof import Proof
 
-_TILES: Final = re.compile(r"(?=T|.*,)T?\s*(\(\s*[\d*]+(\s*,\s*[\d*]+)*\s*\)\s*)+")
-_OUR_NAMES: Final = re.compile(r"\bd\d+\b")
+_TILES: Final = regex(r"(?=T|.*,)T?\s*(\(\s*[\d*]+(\s*,\s*[\d*]+)*\s*\)\s*)+")
+_OUR_NAMES: Final = regex(r"\bd\d+\b")
 
 
 @frozen

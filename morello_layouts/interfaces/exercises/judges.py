@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from itertools import permutations, product
 from math import prod
@@ -10,7 +9,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, Final
 
 from morello_layouts.core.description import count
-from morello_layouts.core.lazy import numpy as np
+from morello_layouts.core.lazy import numpy as np, regex
 from morello_layouts.core.maps import AffineMap, IndexMap
 from morello_layouts.interfaces.api import (
     banks,
@@ -191,7 +190,7 @@ def _instructions(
         yield starts[k], found
 
 
-_SWIZZLE: Final = re.compile(r"\s*+(?:Sw|Swizzle)?\s*+<\s*(\d)\s*,\s*(\d)\s*,\s*(\d)\s*>\s*")
+_SWIZZLE: Final = regex(r"\s*+(?:Sw|Swizzle)?\s*+<\s*(\d)\s*,\s*(\d)\s*,\s*(\d)\s*>\s*")
 
 
 def on_bytes(answer: Any) -> Feedback:

@@ -24,7 +24,7 @@ from morello_layouts.notations.registry import describe
 from morello_layouts.notations.xla import XlaShape
 
 if TYPE_CHECKING:
-    from rich.text import Text
+    from morello_layouts.outputs.picture import Line
 
 
 @frozen(slots=False)
@@ -70,7 +70,7 @@ class DefaultReport(Told):
     #: other layouts, the smallest first.
     alternatives: tuple[OtherLayout, ...]
 
-    def lines(self, medium: Medium) -> Iterator[Text]:
+    def lines(self, medium: Medium) -> Iterator[Line]:
         """Yield the layout, its cost, and the cost of other layouts."""
         words = describe(self.cost.shape)
         facts = tpu_facts(self.cost.shape, words.names)

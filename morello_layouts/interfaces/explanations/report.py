@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypedDict
 from morello_layouts.core.description import BufferSizes, Description, called, dimensions, word_of
 from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.layout import Layout
-from morello_layouts.core.lazy import importing
+from morello_layouts.core.lazy import importing, regex
 from morello_layouts.core.limits import EXPLANATION_WIDTH
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.maps.names import as_names, renamed
@@ -19,7 +19,6 @@ from morello_layouts.core.maps.subject import Subject
 from morello_layouts.core.recipe import known
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.interfaces import api
-from morello_layouts.machines.tpu_layouts.layouts import TpuFacts, tpu_facts
 from morello_layouts.notations.registry import describe
 from morello_layouts.notations.xla import XlaShape
 from morello_layouts.outputs.picture import View, fitted_view
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from morello_layouts.core.expr import AffineExpr
     from morello_layouts.core.expr.simplify import Derivation, RewriteStep
     from morello_layouts.core.recipe import Recipe
+    from morello_layouts.machines.tpu_layouts.layouts import TpuFacts
     from morello_layouts.programs.hlo import HloInstruction
     from morello_layouts.proof import Proof
 
@@ -166,7 +166,12 @@ def _words_of(one: Subject) -> Description:
 
 
 def _on_tpu(layout: Layout | None, words: Description) -> TpuFacts | None:
-    return tpu_facts(layout, words.names) if isinstance(layout, XlaShape) else None
+    if not isinstance(layout, XlaShape):
+        return None
+    with importing:
+        from morello_layouts.machines.tpu_layouts.layouts import tpu_facts
+
+    return tpu_facts(layout, words.names)
 
 
 def _document_steps(layout: Layout, m: IndexMap) -> tuple[str, ...]:
@@ -291,7 +296,7 @@ def opcode_words(instruction: HloInstruction) -> str:
 
 
 # A list or an operation after the sign is linalg.pack's.
-_BEGINNING: Final = re.compile(
+_BEGINNING: Final = regex(
     r"\s*+(?:ROOT\s++)?+%?+[A-Za-z_][\w.\-]*+\s*+=(?!\s*+(?:\[|array\s*+<|\w++\.))", re.ASCII
 )
 

@@ -6,14 +6,13 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field, replace
-from html import escape
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from morello_layouts.core.description import BufferSizes, Description, amount, count
 from morello_layouts.core.expr.sizes import Int
 from morello_layouts.core.fields import Told, frozen
 from morello_layouts.core.layout import Arrays, Layout
-from morello_layouts.core.lazy import importing
+from morello_layouts.core.lazy import escape, importing
 from morello_layouts.core.limits import EXPLAINED_IN_HTML, EXPLANATION_WIDTH
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.maps.names import renamed
@@ -35,15 +34,13 @@ from morello_layouts.interfaces.explanations.report import (
     instruction_facts,
     instruction_in,
 )
-from morello_layouts.machines.tpu_layouts.layouts import TpuFacts
-from morello_layouts.outputs.picture import UNICODE, Glyphs, fitted_view, terminal_lines
+from morello_layouts.outputs.picture import UNICODE, Glyphs, Line, fitted_view, terminal_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rich.text import Text
-
     from morello_layouts.interfaces.explanations.report import ArrayReport
+    from morello_layouts.machines.tpu_layouts.layouts import TpuFacts
     from morello_layouts.programs.hlo import HloInstruction
     from morello_layouts.proof import Proof
 
@@ -274,7 +271,7 @@ class Medium:
 
 def lines_of(
     source: str, instruction: HloInstruction | None, arrays: Sequence[ArrayReport], medium: Medium
-) -> Iterator[Text]:
+) -> Iterator[Line]:
     """Yield the lines of an explanation; a repeated array appears by name only."""
     if instruction is not None:
         yield from section_lines("Instruction", instruction_rows(instruction), medium)
@@ -293,17 +290,13 @@ def lines_of(
         yield line(f"{source}: a tuple without arrays", medium)
 
 
-def line(text: str, medium: Medium, style: str = "") -> Text:
+def line(text: str, medium: Medium, style: str = "") -> Line:
     """Return a line that the terminal may break anywhere."""
-    from rich.text import Text
-
-    return Text(medium.encode(text), style=style)
+    return Line(medium.encode(text), style=style)
 
 
-def section_lines(title: str, rows: Sequence[Labelled], medium: Medium) -> Iterator[Text]:
+def section_lines(title: str, rows: Sequence[Labelled], medium: Medium) -> Iterator[Line]:
     """Yield a title, and below it labels with texts that wrap beside them."""
-    from rich.text import Text
-
     if not rows:
         return
     yield line(title, medium, "bold")
@@ -313,11 +306,11 @@ def section_lines(title: str, rows: Sequence[Labelled], medium: Medium) -> Itera
     for label, row in zip(labels, rows, strict=True):
         dim = "dim" if row.is_dim else ""
         first, *others = wrapped(medium.encode(row.text), medium.width - indent)
-        found = Text("  ").append(label, style=dim or "cyan")
+        found = Line("  ").append(label, style=dim or "cyan")
         found.append("  " if len(label) + 4 > indent > 2 else " " * (indent - len(label) - 2))
         yield found.append(first, style=row.style or dim)
         for other in others:
-            yield Text(" " * indent).append(other, style=row.style or dim)
+            yield Line(" " * indent).append(other, style=row.style or dim)
 
 
 def wrapped(text: str, width: int) -> list[str]:
@@ -337,7 +330,7 @@ def wrapped(text: str, width: int) -> list[str]:
     return found or [""]
 
 
-def _array_lines(report: ArrayReport, place: str, medium: Medium) -> Iterator[Text]:
+def _array_lines(report: ArrayReport, place: str, medium: Medium) -> Iterator[Line]:
     words = report.description
     yield line(f"{place} {words.source}".lstrip(), medium, "bold")
     yield line(f"{words.kind}: {words.headline}", medium)
@@ -349,8 +342,7 @@ def _array_lines(report: ArrayReport, place: str, medium: Medium) -> Iterator[Te
     title = f"Places, {':'.join(view.long_axes)}" if view.axes else "Offsets"
     yield line(title, medium, "bold")
     for found in terminal_lines(view, report.names, medium.glyphs):
-        found.pad_left(2)
-        yield found
+        yield found.indented(2)
 
 
 def html_of(instruction: HloInstruction | None, arrays: Sequence[ArrayReport], most: int) -> str:
@@ -397,7 +389,7 @@ class Explanation(Told):
         """The parts of the instruction by name; None for a missing part."""
         return None if self.instruction is None else instruction_facts(self.instruction)
 
-    def lines(self, medium: Medium | None = None) -> Iterator[Text]:
+    def lines(self, medium: Medium | None = None) -> Iterator[Line]:
         """Yield the lines for a medium, such as a terminal; by default for ``str()``."""
         with importing:
             from morello_layouts.interfaces.explanations.rows import Medium, lines_of

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 from morello_layouts.core.description import count
 from morello_layouts.core.fields import frozen, plain
+from morello_layouts.core.lazy import regex
 from morello_layouts.core.limits import EXPLORER_COMPARED
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.maps.names import renamed
@@ -371,7 +372,7 @@ def colours_of(m: IndexMap, bits: int | None) -> list[str]:
     return [*(x for x in COLOURS if x not in left_out), *axes]
 
 
-_BITS: Final = re.compile(r"(.*?)(?:,|(?<!\s))\s++([0-9]{1,4}) bits?\s*", re.ASCII | re.DOTALL)
+_BITS: Final = regex(r"(.*?)(?:,|(?<!\s))\s++([0-9]{1,4}) bits?\s*", re.ASCII | re.DOTALL)
 _DEFAULT: Final = 32  # bits of an element, if nothing tells
 
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode
 
 from morello_layouts.core import limits
+from morello_layouts.core.lazy import regex
 from morello_layouts.errors import LayoutError
 from morello_layouts.interfaces.explorer.subject import FieldError, Question, error_dict
 from morello_layouts.interfaces.explorer.worker import Worker
@@ -52,9 +53,9 @@ _HEADERS: Final = (
 )
 
 # Any other name in the Host header means that a foreign page let its own name lead to this machine.
-_OWN_NAMES: Final = re.compile(r"(127\.0\.0\.1|localhost)(:[0-9]{1,5})?", re.ASCII | re.IGNORECASE)
+_OWN_NAMES: Final = regex(r"(127\.0\.0\.1|localhost)(:[0-9]{1,5})?", re.ASCII | re.IGNORECASE)
 _OWN_SITE: Final = {None, "same-origin", "none"}
-_OWN_ORIGIN: Final = re.compile(rf"http://{_OWN_NAMES.pattern}", re.ASCII)
+_OWN_ORIGIN: Final = regex(rf"http://{_OWN_NAMES.pattern}", re.ASCII)
 
 Environ = dict[str, Any]
 StartResponse = Callable[[str, list[tuple[str, str]]], object]

@@ -14,6 +14,7 @@ from morello_layouts.core.expr import standard
 from morello_layouts.core.expr.assumptions import meet_all
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.layout import Layout
+from morello_layouts.core.lazy import regex
 from morello_layouts.core.limits import EXPLORER_ARRAYS, EXPLORER_TEXT
 from morello_layouts.core.maps import AffineMap, IndexMap
 from morello_layouts.errors import LayoutError, ParseError, ShapeError
@@ -129,13 +130,13 @@ sizes_at: Final = values_by_name(
 
 
 # An index map, and names such as row-major.
-_NO_FORMULA: Final = re.compile(r"\s*(lambda\b|[A-Za-z]+(-[A-Za-z]+)+\s*\Z)")
+_NO_FORMULA: Final = regex(r"\s*(lambda\b|[A-Za-z]+(-[A-Za-z]+)+\s*\Z)")
 # Every layout has a bracket, except names of orders such as NHWC.
-_BRACKET: Final = re.compile(r"[\[{<]")
-_COORDINATE: Final = re.compile(r"\bd[0-9]", re.ASCII)
-_SIGN: Final = re.compile(r"[-+*/%]")
-_CHARACTERS: Final = re.compile(r"[\s(+-]*\w[\w\s()+*/%,-]*", re.ASCII)
-_NAME: Final = re.compile(r"(?<![0-9A-Za-z_])[A-Za-z_]\w*", re.ASCII)
+_BRACKET: Final = regex(r"[\[{<]")
+_COORDINATE: Final = regex(r"\bd[0-9]", re.ASCII)
+_SIGN: Final = regex(r"[-+*/%]")
+_CHARACTERS: Final = regex(r"[\s(+-]*\w[\w\s()+*/%,-]*", re.ASCII)
+_NAME: Final = regex(r"(?<![0-9A-Za-z_])[A-Za-z_]\w*", re.ASCII)
 _FUNCTIONS: Final = {"floor", "ceil", "ceiling", "Mod"}
 
 
@@ -175,15 +176,15 @@ def formula_for(m: IndexMap, text: str) -> AffineMap:
     return api.from_sympy({"shape": m.shape, "names": coordinates}, text)
 
 
-_QUOTED: Final = re.compile(r"\s*([\"'`])(.*)\1[\s,;]*", re.DOTALL)
-_SEPARATOR: Final = re.compile(r"(?<=[\]})])[ \t]*[,;]\s*$")
+_QUOTED: Final = regex(r"\s*([\"'`])(.*)\1[\s,;]*", re.DOTALL)
+_SEPARATOR: Final = regex(r"(?<=[\]})])[ \t]*[,;]\s*$")
 # In an out-of-memory message the shape is one of several fields; the page joins their lines.
 _FIELDS: Final = r"Size|Operator|Shape|Unpadded size|Extra memory|XLA label|Allocation type|===="
-_SHAPE: Final = re.compile(
+_SHAPE: Final = regex(
     rf"[^=]*?\b(?:Shape|XLA label):\s*+(.*?)\s*(?:\b(?:{_FIELDS})\b.*)?", re.DOTALL
 )
-_MESSAGE: Final = re.compile(rf"\s*(?:[0-9]+\.\s*)?(?:{_FIELDS})\b[\w ]*:")
-_OPERATOR: Final = re.compile(r'Operator:\s*(?:op_name="[^"]*")?')
+_MESSAGE: Final = regex(rf"\s*(?:[0-9]+\.\s*)?(?:{_FIELDS})\b[\w ]*:")
+_OPERATOR: Final = regex(r'Operator:\s*(?:op_name="[^"]*")?')
 
 
 def without_wrapping(text: str) -> str:

@@ -15,7 +15,7 @@ from morello_layouts.core.expr import AffineExpr, canonicalize, coordinate_varia
 from morello_layouts.core.expr.sizes import exact_quotient
 from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.layout import Layout
-from morello_layouts.core.lazy import numpy as np
+from morello_layouts.core.lazy import numpy as np, regex
 from morello_layouts.core.limits import ACCESS_INSTRUCTIONS
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.maps.subject import Subject
@@ -359,8 +359,8 @@ def no_vector(m: IndexMap, access: Access, vector: int, at: tuple[int, ...]) -> 
     )
 
 
-_COPY: Final = re.compile(r"(?:(load|store) )?(row|column)(s?)(?:\.b(8|16|32|64|128))?", re.ASCII)
-_MATRIX: Final = re.compile(r"(ld|st)matrix(?:\.x([124]))?(\.trans)?", re.ASCII)
+_COPY: Final = regex(r"(?:(load|store) )?(row|column)(s?)(?:\.b(8|16|32|64|128))?", re.ASCII)
+_MATRIX: Final = regex(r"(ld|st)matrix(?:\.x([124]))?(\.trans)?", re.ASCII)
 
 
 def access_of_text(text: str) -> Access | None:

@@ -19,7 +19,7 @@ from morello_layouts.core.expr.conversions import size_to_sympy
 from morello_layouts.core.expr.sizes import Int, SizeExpr, ceil_quotient, is_nonnegative
 from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.layout import ElementType
-from morello_layouts.core.lazy import importing
+from morello_layouts.core.lazy import importing, regex
 from morello_layouts.core.limits import EXCHANGE_SCRATCH, RESHARD_LINES, RESHARD_ROWS
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.recipe import known
@@ -513,8 +513,8 @@ def _counts(plan: Plan, shape: Sequence[int]) -> list[int]:
 
 
 _BRACES: Final = r"(\{[^{}]{0,9999}(?:\{[^{}]{0,9999}\}[^{}]{0,9999}){0,99}\})"
-_PAIR: Final = re.compile(rf"go from sharding {_BRACES} to {_BRACES}", re.ASCII)
-_OPERATION: Final = re.compile(
+_PAIR: Final = regex(rf"go from sharding {_BRACES} to {_BRACES}", re.ASCII)
+_OPERATION: Final = regex(
     r"for HLO operation:? %?([\w.-]{1,300}) = (\w{1,20}\[[0-9,]{0,200}\](?:\{[^ ]{0,300}\})?)?",
     re.ASCII,
 )

@@ -18,6 +18,7 @@ from morello_layouts.core.description import (
 )
 from morello_layouts.core.expr.sizes import SizeExpr
 from morello_layouts.core.layout import ELEMENT_BITS, nearest_type
+from morello_layouts.core.lazy import regex
 from morello_layouts.core.limits import CUTE_LEAVES, NESTED_TUPLES
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.notations.cute.integers import MODE, ScaledBasis, Static
@@ -44,21 +45,21 @@ _NAME: Final = Terminal("a name", "[A-Za-z][A-Za-z0-9_]*")
 
 _OPEN: Final = Terminal("'?'", r"\?(?:\{[^{}]*\})?")
 # What CuTe prints before the layout of a tensor, or of none; it says nothing of the offsets.
-_BEFORE_LAYOUT: Final = re.compile(
+_BEFORE_LAYOUT: Final = regex(
     r"\s*(?:Layout\s*:|(?:tensor<\s*)?(?:raw_ptr|[gsr]?(?:mem_)?ptr|tmem_ptr)[^\s:]*?[(<\[]"
     r"[^()]*?[\])>]\S*?(?:\([^()]*\))?\s+o\s)"
 )
 # A pointer with a swizzle of addresses, as CuTe prints it in C++ and in Python.
 _THREE: Final = r"\s*[0-9]{1,2}\s*,\s*[0-9]{1,2}\s*,\s*[0-9]{1,2}\s*"
-_SWIZZLED_POINTER: Final = re.compile(
+_SWIZZLED_POINTER: Final = regex(
     rf"\s*(?:Sw<(?P<cpp>{_THREE})>_smem_ptr\[(?P<bits>[0-9]+)b\]\((?P<at>0x[0-9a-fA-F]{{1,16}})\)|"
     rf"tensor<\s*ptr<(?P<type>\w+),[^<>]*?(?:align<(?P<align>[0-9]+)>)?[^<>]*?S<(?P<py>{_THREE})>\s*>)"
     r"\s*o\s"
 )
 # A swizzle before a layout as Python packages print it.
-_CALLED: Final = re.compile(rf"\s*\(?Swizzle\(({_THREE})\)\)?\s+o\s+\((.*)\)\s*")
+_CALLED: Final = regex(rf"\s*\(?Swizzle\(({_THREE})\)\)?\s+o\s+\((.*)\)\s*")
 
-_NO_NAME: Final = re.compile(r"d[0-9]+|p")
+_NO_NAME: Final = regex(r"d[0-9]+|p")
 
 _MODES: Final = many(
     made(

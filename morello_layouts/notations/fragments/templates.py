@@ -17,6 +17,7 @@ from itertools import product
 from typing import Final, NamedTuple
 
 from morello_layouts.core.layout import REGISTER_BITS as BITS
+from morello_layouts.core.lazy import regex
 from morello_layouts.core.recipe import DimDigit
 from morello_layouts.errors import LayoutError
 from morello_layouts.notations.fragments import document
@@ -44,19 +45,19 @@ _FORMS: Final = {
     "MXF8F6F4": "SS SS_SPARSE", "MXF4": "SS", "MXF4NVF4": "SS_SPARSE", "MXF4_ULTRA": "SS_VS",
 }  # fmt: skip
 _COMPLEX: Final = "TS_INTERLEAVED_CF32CTF32CTF32CF32_TN"
-_PTX: Final = re.compile(
+_PTX: Final = regex(
     r"tcgen05\.mma(?P<sparse>\.sp)?\.cta_group::(?P<group>[12])\.kind::(?P<kind>\w+)"
     r"(?:\.block_scale|\.scale_vec::(?P<count>[124])X|\.block(?P<block>16|32))*"
     r"\.m(?P<m>\d+)n(?P<n>\d+)k(?P<k>\d+)(?=\s|$)",
     re.IGNORECASE,
 )
-_CUTE: Final = re.compile(r"(?:\w+::)*(\w+)\s*(<[^<>]*>)?")
+_CUTE: Final = regex(r"(?:\w+::)*(\w+)\s*(<[^<>]*>)?")
 _TYPES: Final = {
     "half": "f16", "bfloat16": "bf16", "float": "f32", "tfloat32": "tf32", "int32": "s32",
     "int8": "s8", "uint8": "u8",
 }  # fmt: skip
-_AROUND: Final = re.compile(r"^(?:\w+::)*(?:float_(?=[eu]))?|_unpacksmem|_t$|\s+")
-_NUMBER: Final = re.compile(r"(?:\(int\))?_?(\d+)")
+_AROUND: Final = regex(r"^(?:\w+::)*(?:float_(?=[eu]))?|_unpacksmem|_t$|\s+")
+_NUMBER: Final = regex(r"(?:\(int\))?_?(\d+)")
 _MOST: Final = 256
 SHARED: Final = "shared memory: give its layout, for example Sw<3,4,3> o smem_ptr[16b](unset) o …"
 NOT_ZERO: Final = "of A the elements that are not zeros; 4 bits of E say which of each group"

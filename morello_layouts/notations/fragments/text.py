@@ -21,6 +21,7 @@ from morello_layouts.core.description import (
     dimensions,
     listed,
 )
+from morello_layouts.core.lazy import regex
 from morello_layouts.core.limits import FRAGMENT_PLACES, MAP_TEXT
 from morello_layouts.core.recipe import DimDigit, known
 from morello_layouts.core.recipe.digits import AxisDigit, axis_text
@@ -40,15 +41,15 @@ _EXAMPLE: Final = (
     "or ((4,8),(2,2,2)):((32,1),(16,8,128)) over 16x16; fragments lists all names"
 )
 # Parts of names that change the arithmetic, and not the fragments.
-_IGNORED: Final = re.compile(
+_IGNORED: Final = regex(
     r"_(?:SATURATE|ANDPOPC|XORPOPC)\b|_|<[^<>]*>|::(?:GMMA|BLOCKSCALED)::(?!SPARSE)(?:(?:MMA|SM\d+)(?=_))?"
     r"|\.(?:satfinite|block_scale|kind::\w+|scale_vec::\w+|(?:and|xor)\.popc|ue8m0|ue4m3)\b"
     r"|\.(?:shared(?:::cta)?|pack::16b|unpack::16b)\b|(?<=gfx1[12])\w\w\b|\bgfx9\w+\s+",
     re.IGNORECASE,
 )
-_WORDS: Final = re.compile(r"\s*((?:gfx\w+\s+)?\S*)\s*(\S*)\s*(\S*)\s*")
-_OVER: Final = re.compile(r"(.*?)\bover\b", re.DOTALL)
-_SHAPE: Final = re.compile(r"\s*(\d+(?:\s*x\s*\d+)*)\s*")
+_WORDS: Final = regex(r"\s*((?:gfx\w+\s+)?\S*)\s*(\S*)\s*(\S*)\s*")
+_OVER: Final = regex(r"(.*?)\bover\b", re.DOTALL)
+_SHAPE: Final = regex(r"\s*(\d+(?:\s*x\s*\d+)*)\s*")
 _ENOUGH: Final = 12
 _CANDIDATES: Final = 200
 _LONGEST: Final = 80

@@ -8,10 +8,11 @@ from typing import Any, Final
 
 from morello_layouts.core.checks import Part, shown
 from morello_layouts.core.layout import FLOATS
+from morello_layouts.core.lazy import regex
 from morello_layouts.errors import LayoutError
 
-_SCALAR: Final = re.compile(r"(?:si|ui|i|f|bf|tf)([1-9][0-9]{0,7})(?:E.*)?", re.ASCII)
-_COMPOUND: Final = re.compile(r"(complex|vector)<((?:[0-9]{1,9}x)*)(\w+)>", re.ASCII)
+_SCALAR: Final = regex(r"(?:si|ui|i|f|bf|tf)([1-9][0-9]{0,7})(?:E.*)?", re.ASCII)
+_COMPOUND: Final = regex(r"(complex|vector)<((?:[0-9]{1,9}x)*)(\w+)>", re.ASCII)
 
 
 # Attributes of dialects that are memory spaces, and so move no element, each with its words.

@@ -19,6 +19,7 @@ from morello_layouts.core.layout import (
     bits_of,
     type_name,
 )
+from morello_layouts.core.lazy import regex
 from morello_layouts.core.limits import NESTED_TUPLES
 from morello_layouts.core.recipe import Recipe
 from morello_layouts.errors import LayoutError, ParseError, UnsupportedError
@@ -38,7 +39,7 @@ from morello_layouts.notations.xla.layout import (
 Dim: TypeAlias = int | str | None
 """A size: a number, a name (symbolic), or None for XLA's ``?`` (unbounded)."""
 
-_NAME: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_NAME: Final = regex(r"[A-Za-z_]\w*", re.ASCII)
 _SIZES: Final = "give a tuple of sizes, such as (3, 5)"
 
 

@@ -22,6 +22,7 @@ from morello_layouts.core.description import (
 from morello_layouts.core.expr.sizes import round_up
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.layout import bits_of
+from morello_layouts.core.lazy import regex
 from morello_layouts.core.limits import NESTED_TILES
 from morello_layouts.core.recipe import Merge, Pad, Recipe, Split
 from morello_layouts.core.recipe.digits import stages_of
@@ -104,7 +105,7 @@ def order_name(major_to_minor: Sequence[int], sizes: Sequence[object], *, tiled:
     return "neither row- nor column-major"
 
 
-_FLOAT = re.compile(r"f(\d+)e(\d+)m(\d+)(b11)?(fn)?(uz|u)?")
+_FLOAT = regex(r"f(\d+)e(\d+)m(\d+)(b11)?(fn)?(uz|u)?")
 _WHOLE = {
     "pred": "truth values",
     "bf16": "brain floating point of 16 bits",

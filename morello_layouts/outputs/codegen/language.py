@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set as AbstractSet
 from functools import cached_property
@@ -14,6 +13,7 @@ from morello_layouts.core.expr.sizes import Int, SizeExpr
 from morello_layouts.core.expr.substitution import substitute
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.layout import ElementType
+from morello_layouts.core.lazy import regex
 from morello_layouts.errors import LayoutError, UnsupportedError
 
 
@@ -299,7 +299,7 @@ def _names(number: Int | None) -> frozenset[str]:
     return number.names() if isinstance(number, SizeExpr) else frozenset()
 
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NAME = regex(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class Language(ABC):

@@ -10,6 +10,7 @@ from morello_layouts.core.expr import AffineExpr, Interval, variable
 from morello_layouts.core.expr.sizes import Int
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.layout import ElementType
+from morello_layouts.core.lazy import regex
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.outputs.codegen.language import (
     PADDING,
@@ -42,7 +43,7 @@ from morello_layouts.outputs.codegen.printer import (
     named_nodes,
 )
 
-FIELD: Final = re.compile(r"\{([A-Za-z_]\w*)\}", re.ASCII)
+FIELD: Final = regex(r"\{([A-Za-z_]\w*)\}", re.ASCII)
 """What a body has in place of an offset or a coordinate."""
 
 

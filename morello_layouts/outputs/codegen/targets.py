@@ -9,6 +9,7 @@ from typing import ClassVar, Final, Literal, TypeAlias, TypeVar
 
 from morello_layouts.core.expr import AffineExpr, Var
 from morello_layouts.core.expr.sizes import Int
+from morello_layouts.core.lazy import regex
 from morello_layouts.core.limits import TRITON_BLOCK
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.outputs.codegen.language import (
@@ -41,9 +42,7 @@ _CPP_WORDS = _WORDS | words(
     "gridDim warpSize"
 )
 # Names that C reserves for compilers, and those of stdint.h.
-_KEPT = re.compile(
-    r"_[A-Z_].*|u?int\w*_t|(U?INT|PTRDIFF|SIG_ATOMIC|SIZE|WCHAR|WINT)\w*_(MIN|MAX|C)"
-)
+_KEPT = regex(r"_[A-Z_].*|u?int\w*_t|(U?INT|PTRDIFF|SIG_ATOMIC|SIZE|WCHAR|WINT)\w*_(MIN|MAX|C)")
 _SUFFIX = {IntType.U32: "u", IntType.I32: "", IntType.U64: "ull", IntType.I64: "ll"}
 
 

@@ -5,12 +5,12 @@ What a loop walks over: the dimension that its strides belong to, and the elemen
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
 from morello_layouts.core.expr.sizes import Int, Quotient, SizeAtom, is_nonnegative
+from morello_layouts.core.lazy import regex
 from morello_layouts.outputs.codegen.targets import CLanguage, CudaLanguage
 from morello_layouts.outputs.kernels.c_vectors import (
     interleave_call,
@@ -99,7 +99,7 @@ INDENT: Final = "    "
 _MOST_UNROLLED: Final = 4  # vectors: compilers unroll a loop of a known count as far
 
 # The names that the text of a kernel uses, and those that its headers use.
-_OWN: Final = re.compile(
+_OWN: Final = regex(
     r"(t|s|i|j|p|v|r|e|x|y|some)\d*|[di]\d+(_\d*)?(_in\d+)?(_at|_end)*|k|tile|dim3|cuda\w*"
     r"|(block|thread|grid)\w*|g|u|n|b|end|group|piece\d*|units|fill|fill_item|from|to|strip|image"
     r"|blocks|parts?|phase|size_\w*|rows?\d*|stage|column|stream|source|target|size_t|NULL|linux|unix"

@@ -12,6 +12,7 @@ from textwrap import wrap
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from morello_layouts.core.expr.sizes import Int
+from morello_layouts.core.lazy import regex
 from morello_layouts.outputs.kernels.nests import (
     CACHE_LINE,
     Deinterleave,
@@ -26,13 +27,13 @@ from morello_layouts.outputs.kernels.nests import (
 # A function that returns the text of a number, and hoists its computation if it needs one.
 Hoist: TypeAlias = Callable[[Int], str]
 
-_WORD: Final = re.compile(r"\w+")
+_WORD: Final = regex(r"\w+")
 _PARAMETERS: Final = "size_t n0, size_t s0, size_t n1, size_t s1, size_t s2"
 _NAMES: Final = "n0, s0, n1, s1, s2"
 
 
 # The names that a part of the head defines: macros, types, and functions.
-_DEFINED: Final = re.compile(
+_DEFINED: Final = regex(
     r"^#define (?!__)(\w+)|^typedef .*?(\w+)(?: __attribute__.*)?;"
     r"|^RELAYOUT_(?:INLINE|CALLED) .*?(\w+)\(",
     re.MULTILINE,

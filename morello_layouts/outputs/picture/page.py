@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from importlib.resources import files
 from math import prod
@@ -11,6 +10,7 @@ from typing import Any, Final
 
 from morello_layouts.core.expr.affine import AffineExpr, printing_order
 from morello_layouts.core.fields import frozen
+from morello_layouts.core.lazy import regex
 from morello_layouts.core.limits import PICTURE_PLAYED
 from morello_layouts.core.maps.names import renamed
 from morello_layouts.core.recipe import (
@@ -164,7 +164,7 @@ def page_parts(panels: Sequence[Panel]) -> tuple[str, str]:
     return _STYLES.sub("", markup), "".join(_STYLES.findall(markup))
 
 
-_STYLES: Final = re.compile("<style>(.*?)</style>")
+_STYLES: Final = regex("<style>(.*?)</style>")
 
 
 def page_data(panels: Sequence[Panel]) -> list[dict[str, Any]]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from itertools import groupby, pairwise
 from typing import Final
 
 from morello_layouts.core.fields import frozen
+from morello_layouts.core.lazy import regex
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.recipe import known
 from morello_layouts.outputs.picture.panel import Panel, border_between, borders
@@ -21,7 +21,7 @@ from morello_layouts.outputs.picture.view import (
     slots_per_line,
 )
 
-_NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NOT_XML: Final = regex("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def escaped(content: object) -> str:

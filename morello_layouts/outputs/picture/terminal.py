@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from math import prod
 from textwrap import wrap
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from morello_layouts.core.description import amount
 from morello_layouts.core.fields import frozen
@@ -23,10 +23,43 @@ from morello_layouts.outputs.picture.view import (
     view_of,
 )
 
-if TYPE_CHECKING:
-    from rich.text import Text
-
 _COLOURS: Final = ("cyan", "yellow", "green", "magenta", "blue", "red")
+
+
+_CONTROLS: Final = dict.fromkeys((7, 8, 11, 12, 13))  # bell, backspace, tab, feed, return
+
+
+class Line:
+    """A line of text in pieces, each in a style of a terminal: ``bold``, ``dim``, a colour, none.
+
+    >>> Line("8", "bold").append(" slots").plain
+    '8 slots'
+    """
+
+    __slots__ = ("pieces",)
+
+    def __init__(self, text: str = "", style: str = "") -> None:
+        self.pieces: list[tuple[str, str]] = []  #: the texts, each with its style.
+        self.append(text, style)
+
+    def append(self, text: str, style: str = "") -> Line:
+        """Add a piece without characters that move a terminal's cursor; return the line."""
+        self.pieces.append((text.translate(_CONTROLS), style))
+        return self
+
+    def indented(self, columns: int) -> Line:
+        """Return the line behind some blanks."""
+        found = Line(" " * columns)
+        found.pieces += self.pieces
+        return found
+
+    @property
+    def plain(self) -> str:
+        """The text."""
+        return "".join(text for text, _ in self.pieces)
+
+    def __len__(self) -> int:
+        return len(self.plain)
 
 
 @frozen
@@ -55,7 +88,7 @@ def terminal_lines(
     names: Sequence[str],
     glyphs: Glyphs = UNICODE,
     marks: Mapping[tuple[int, ...], str] | None = None,
-) -> list[Text]:
+) -> list[Line]:
     """Return a picture line by line.
 
     >>> from morello_layouts.core.maps import IndexMap
@@ -69,20 +102,18 @@ def terminal_lines(
           0 0 1 | 4 5
           1 2 3 | 6 7
     """
-    from rich.text import Text
-
     if not picture.grids:
-        return [Text("the array has no elements")]
-    lines: list[Text] = []
+        return [Line("the array has no elements")]
+    lines: list[Line] = []
     for grid in picture.grids:
         if grid.at:
             at = ", ".join(f"{name}={x}" for name, x in zip(names, grid.at, strict=False))
-            lines.append(Text(at, style="bold"))
+            lines.append(Line(at, style="bold"))
         lines += _TextGrid(picture, grid, names[len(grid.at) :], glyphs, marks or {}).lines()
     if hidden := picture.hidden_slices:
-        lines.append(Text(f"{amount(hidden)} more slice{'s' * (hidden > 1)}", style="dim"))
+        lines.append(Line(f"{amount(hidden)} more slice{'s' * (hidden > 1)}", style="dim"))
     if any(cell.is_padding for cell in picture.cells()):
-        lines.append(Text(f"{glyphs.padding} padding", style="dim"))
+        lines.append(Line(f"{glyphs.padding} padding", style="dim"))
     return lines
 
 
@@ -115,7 +146,7 @@ class _TextGrid:
     def index_text(self, index: int | None) -> str:
         return self.glyphs.gap if index is None else str(index)
 
-    def lines(self) -> list[Text]:
+    def lines(self) -> list[Line]:
         lines = [self.line(self.corner, self.header, None)] if self.header else []
         for k, (row, cells) in enumerate(zip(self.grid.rows, self.grid.cells, strict=True)):
             label = self.index_text(row) if self.has_rows else ""
@@ -132,11 +163,9 @@ class _TextGrid:
     def offset_text(self, cell: Cell) -> str:
         return f"{self.marks.get(cell.coordinate, '')}{self.view.place_text(cell.offset)}"
 
-    def line(self, label: str, texts: Sequence[str], row: int | None) -> Text:
+    def line(self, label: str, texts: Sequence[str], row: int | None) -> Line:
         """Return a row of cells; the header, where only whole borders show, if ``row`` is None."""
-        from rich.text import Text
-
-        line = Text(no_wrap=True)
+        line = Line()
         line.append(label.rjust(self.label_width), style="dim")
         for k, text in enumerate(texts):
             if k and any(self.right[k - 1]):
@@ -149,9 +178,7 @@ class _TextGrid:
     def has_border_right(self, column: int, row: int | None) -> bool:
         return all(self.right[column]) if row is None else self.right[column][row]
 
-    def rule(self, below: Sequence[bool]) -> Text:
-        from rich.text import Text
-
+    def rule(self, below: Sequence[bool]) -> Line:
         parts = [" " * self.label_width]
         for k, has_border in enumerate(below):
             is_gap = self.grid.columns[k] is None
@@ -160,7 +187,7 @@ class _TextGrid:
                 is_cross = has_border or below[k - 1]
                 parts.append(dash + (self.glyphs.cross if is_cross else self.glyphs.vertical))
             parts.append(dash * (self.width + 1))
-        return Text("".join(parts), no_wrap=True)
+        return Line("".join(parts))
 
 
 def _borders(lines: Sequence[Sequence[Cell | None]]) -> list[list[bool]]:
@@ -199,7 +226,7 @@ _MOST_SLOTS = 64
 _MOST_MARKS = 4
 
 
-def panel_lines(panel: Panel, width: int, glyphs: Glyphs = UNICODE) -> list[Text]:
+def panel_lines(panel: Panel, width: int, glyphs: Glyphs = UNICODE) -> list[Line]:
     r"""Return the lines of a panel, wrapped or cut to a width.
 
     >>> from morello_layouts import draw
@@ -215,12 +242,10 @@ def panel_lines(panel: Panel, width: int, glyphs: Glyphs = UNICODE) -> list[Text
     return list(_lines(panel, width, glyphs))
 
 
-def _lines(panel: Panel, width: int, glyphs: Glyphs) -> Iterator[Text]:
-    from rich.text import Text
-
+def _lines(panel: Panel, width: int, glyphs: Glyphs) -> Iterator[Line]:
     for text, style in zip(panel.headings, ("bold", ""), strict=False):
         for line in wrap(text, max(width, 30), break_on_hyphens=False):
-            yield Text(line, style=style)
+            yield Line(line, style=style)
     marks = dict.fromkeys(panel.elsewhere, glyphs.moved)
     marks |= dict.fromkeys(panel.style.boxes, glyphs.box)
     marks |= dict.fromkeys(panel.style.dots, glyphs.dot)
@@ -233,21 +258,19 @@ def _lines(panel: Panel, width: int, glyphs: Glyphs) -> Iterator[Text]:
     yield from _strip(panel.view, width, glyphs)
     for mark, marked in ((glyphs.dot, panel.style.dots), (glyphs.box, panel.style.boxes)):
         for coordinate in marked[:_MOST_MARKS]:
-            yield Text(f"{mark} {panel.place_of(coordinate)}")
+            yield Line(f"{mark} {panel.place_of(coordinate)}")
     if panel.view.axes:
-        yield Text(panel.in_cells, style="dim")
+        yield Line(panel.in_cells, style="dim")
     if panel.style.has_words:
-        yield Text(
+        yield Line(
             f"{panel.style.word_bits}-bit words hold elements of {panel.style.element_bits} bits"
         )
     if panel.moved:
-        yield Text(f"{glyphs.moved} {panel.moved}")
+        yield Line(f"{glyphs.moved} {panel.moved}")
 
 
-def _strip(view: View, width: int, glyphs: Glyphs) -> Iterator[Text]:
+def _strip(view: View, width: int, glyphs: Glyphs) -> Iterator[Line]:
     """Yield two lines for each line of the strip: offsets, and below them coordinates."""
-    from rich.text import Text
-
     strip = view.strip
     if strip is None or not view.grids:
         return
@@ -271,8 +294,8 @@ def _strip(view: View, width: int, glyphs: Glyphs) -> Iterator[Text]:
             first += lead + above[k].rjust(each)
             second += lead + (filler if is_padding else inside[k].rjust(each))
             before = slot
-        yield Text(first, style="dim")
-        yield Text(second)
+        yield Line(first, style="dim")
+        yield Line(second)
 
 
 def _few(strip: Strip) -> list[Slot | None]:

@@ -9,7 +9,7 @@ from math import prod
 from typing import ClassVar, Final, Literal, TypeAlias
 
 from morello_layouts.core.fields import frozen
-from morello_layouts.core.lazy import importing
+from morello_layouts.core.lazy import importing, regex
 from morello_layouts.core.limits import CHAIN_MAPS, REPORT_PLACES, VERDICTS_KEPT
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.maps.subject import Subject, met
@@ -42,8 +42,8 @@ _EFFECT_TEXTS: Final[dict[Effect, str]] = {
     "unknown": "unknown",
 }
 
-_ORDER: Final = re.compile(r"\{\s*(?:[0-9]{1,9}(?:\s*,\s*[0-9]{1,9})*+)?\s*\}", re.ASCII)
-_NUMBER: Final = re.compile(r"[0-9]+", re.ASCII)
+_ORDER: Final = regex(r"\{\s*(?:[0-9]{1,9}(?:\s*,\s*[0-9]{1,9})*+)?\s*\}", re.ASCII)
+_NUMBER: Final = regex(r"[0-9]+", re.ASCII)
 
 
 @frozen

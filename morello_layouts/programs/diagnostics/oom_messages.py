@@ -9,6 +9,7 @@ from typing import ClassVar, Final, NamedTuple
 
 from morello_layouts.core.description import amount
 from morello_layouts.core.fields import frozen
+from morello_layouts.core.lazy import regex
 from morello_layouts.core.limits import OOM_LABEL, OOM_MESSAGES, OOM_VALUE
 
 _KEYS: Final = {
@@ -25,19 +26,19 @@ _KEYS: Final = {
 }
 
 # The first key of a line; the first key of a block has a number before it.
-_LINE: Final = re.compile(
+_LINE: Final = regex(
     rf"(?:^|(?<=\s))(?:([0-9]{{1,9}})\\?\.\s{{1,9}})?({'|'.join(_KEYS)}): ?(.*)", re.ASCII
 )
-_NUMBER: Final = re.compile(r"(?:^|\s)Buffer ([0-9]{1,9}):\s*$", re.ASCII)
-_END: Final = re.compile(r"={10}")
-_ESCAPED: Final = re.compile(r"\\n(?=\s*(?:[0-9]{1,9}\. )?(?:" + "|".join([*_KEYS, "=="]) + "))")
-_HEADER: Final = re.compile(
+_NUMBER: Final = regex(r"(?:^|\s)Buffer ([0-9]{1,9}):\s*$", re.ASCII)
+_END: Final = regex(r"={10}")
+_ESCAPED: Final = regex(r"\\n(?=\s*(?:[0-9]{1,9}\. )?(?:" + "|".join([*_KEYS, "=="]) + "))")
+_HEADER: Final = regex(
     r"[Rr]an out of memory in memory space ([A-Za-z_]{1,20})"
     r"(?:\W{1,9}Used ([0-9.]{1,12}[KMGTPE]?B?) of ([0-9.]{1,12}[KMGTPE]?B?))?",
     re.ASCII,
 )
 # Colours as a terminal reads them, and as Python or JSON write them in a string.
-_COLOUR: Final = re.compile(r"(?:\x1b|\\x1b|\\u001b)\[[0-9;]{0,30}[A-Za-z]")
+_COLOUR: Final = regex(r"(?:\x1b|\\x1b|\\u001b)\[[0-9;]{0,30}[A-Za-z]")
 
 
 @dataclass(slots=True)
@@ -142,7 +143,7 @@ def xla_size(n: int) -> str:
     return f"{n / 1024:.{2 if unit else 1}f}{_UNITS[unit]}"
 
 
-_SIZE_PATTERN: Final = re.compile(
+_SIZE_PATTERN: Final = regex(
     r"([0-9]{1,20}(?:\.[0-9]{1,12})?)\s*([KMGTPEkmgtpe]?)(?:i?B| bytes)?", re.ASCII
 )
 
@@ -350,7 +351,7 @@ OOM_PATTERNS: Final = (
 )
 """The messages, those first that say more; the first one that matches at a place counts."""
 
-_CODE: Final = re.compile(r"\bE([0-9]{4}): (\w{1,60})", re.ASCII)
+_CODE: Final = regex(r"\bE([0-9]{4}): (\w{1,60})", re.ASCII)
 _PAGE: Final = "https://openxla.org/xla/errors/error_"
 
 
@@ -446,7 +447,7 @@ def _step_in(space: str | None, step: str) -> str:
     return _VMEM_STEP if is_kernel and step == _HBM_STEP else step
 
 
-_WINDOW: Final = re.compile(
+_WINDOW: Final = regex(
     r"window shape is (\w{1,20}\[[0-9,]{1,200}\]).{0,400}?"
     r"(?:has ([0-9]{1,4}) buffering levels|is single buffered)",
     re.ASCII,

@@ -12,6 +12,7 @@ from typing import ClassVar, Final, NamedTuple
 
 from morello_layouts.core.description import count
 from morello_layouts.core.fields import frozen
+from morello_layouts.core.lazy import regex
 from morello_layouts.core.limits import OOM_LABEL, OOM_REASONS
 from morello_layouts.errors import LayoutError
 from morello_layouts.machines.tpu_layouts import LANES, Waste, waste
@@ -147,10 +148,10 @@ class OomAllocation:
         return tuple(text for w in self.wastes for text in w.reason_texts)
 
 
-_SCALAR: Final = re.compile(r"\b[fsu]32\[\]\{:T\((?:128|256)\)\}", re.ASCII)
-_EXPANSION: Final = re.compile(r"([0-9.]{1,12})x expansion", re.ASCII)
-_INSTRUCTION: Final = re.compile(r"[A-Za-z_][\w.\-]{0,200}", re.ASCII)
-_LABELLED: Final = re.compile(r"%?([A-Za-z_][\w.\-]{0,200}) = ", re.ASCII)
+_SCALAR: Final = regex(r"\b[fsu]32\[\]\{:T\((?:128|256)\)\}", re.ASCII)
+_EXPANSION: Final = regex(r"([0-9.]{1,12})x expansion", re.ASCII)
+_INSTRUCTION: Final = regex(r"[A-Za-z_][\w.\-]{0,200}", re.ASCII)
+_LABELLED: Final = regex(r"%?([A-Za-z_][\w.\-]{0,200}) = ", re.ASCII)
 
 
 @frozen

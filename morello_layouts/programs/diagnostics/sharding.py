@@ -8,6 +8,7 @@ from math import prod
 from typing import ClassVar, Final
 
 from morello_layouts.core.fields import frozen
+from morello_layouts.core.lazy import regex
 from morello_layouts.notations.sharding.reader import WrittenSharding, sharding_of
 from morello_layouts.notations.xla import XlaTuple
 from morello_layouts.programs.diagnostics.buffers import WasteCache
@@ -27,10 +28,10 @@ _RING: Final = {
     "collective-broadcast": 1,
 }
 
-_MESH_AXIS: Final = re.compile(r"'(\w{1,60})'=([0-9]{1,9})", re.ASCII)
-_USED_AXIS: Final = re.compile(r"'(\w{1,60})'(?::\([0-9]+\)([0-9]{1,9}))?", re.ASCII)
-_FIRST_GROUP: Final = re.compile(r"\{\{([0-9, ]*)\}", re.ASCII)
-_IOTA_GROUPS: Final = re.compile(r"\[([0-9]{1,9}),([0-9]{1,9})\]<=", re.ASCII)
+_MESH_AXIS: Final = regex(r"'(\w{1,60})'=([0-9]{1,9})", re.ASCII)
+_USED_AXIS: Final = regex(r"'(\w{1,60})'(?::\([0-9]+\)([0-9]{1,9}))?", re.ASCII)
+_FIRST_GROUP: Final = regex(r"\{\{([0-9, ]*)\}", re.ASCII)
+_IOTA_GROUPS: Final = regex(r"\[([0-9]{1,9}),([0-9]{1,9})\]<=", re.ASCII)
 
 
 def group_size_of(groups: str) -> int | None:

@@ -14,6 +14,7 @@ from itertools import chain
 from typing import ClassVar, Final, TypeAlias
 
 from morello_layouts.core.fields import frozen
+from morello_layouts.core.lazy import regex
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.notations.xla import XlaValue
 from morello_layouts.programs.hlo.builder import ShapeTable
@@ -21,10 +22,10 @@ from morello_layouts.programs.hlo.module import HloComputation, HloInstruction, 
 from morello_layouts.programs.hlo.scanner import open_lines
 
 _NUMBER: Final = r"([0-9]{1,18})"
-_ALLOCATION: Final = re.compile(rf"allocation {_NUMBER}: size {_NUMBER}((?:, .*)?):\s*\Z", re.ASCII)
-_PARAMETER: Final = re.compile(rf"parameter {_NUMBER}\b", re.ASCII)
-_COLOR: Final = re.compile(rf"color {_NUMBER}\b", re.ASCII)
-_VALUE: Final = re.compile(
+_ALLOCATION: Final = regex(rf"allocation {_NUMBER}: size {_NUMBER}((?:, .*)?):\s*\Z", re.ASCII)
+_PARAMETER: Final = regex(rf"parameter {_NUMBER}\b", re.ASCII)
+_COLOR: Final = regex(rf"color {_NUMBER}\b", re.ASCII)
+_VALUE: Final = regex(
     rf" value: <{_NUMBER} ([^\s{{]++)((?:\{{[0-9,]*+\}})?) (\(phi\) )?@{_NUMBER}> "
     rf"\(size={_NUMBER},offset={_NUMBER}\): (.*\S)\s*\Z",
     re.ASCII,

@@ -7,6 +7,7 @@ from functools import lru_cache
 from sys import intern
 from typing import Final, NamedTuple
 
+from morello_layouts.core.lazy import regex
 from morello_layouts.core.limits import HLO_FAST_TYPE, HLO_LITERAL, HLO_TYPES
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.notations.xla import XlaLayout, XlaShape, XlaTuple, XlaValue, parse_xla
@@ -32,7 +33,7 @@ from morello_layouts.programs.hlo.scanner import (
 )
 
 # An array whose sizes are numbers and whose layout has at most tiles, E and S: the usual form.
-_USUAL: Final = re.compile(
+_USUAL: Final = regex(
     r"([a-z][a-z0-9]*+)\[([0-9,]*+)\]"
     r"\{([0-9,]*+)(?::(?:T((?:\([0-9,]++\))++))?(?:E\(([0-9]++)\))?(?:S\(([0-9]++)\))?)?\}",
     re.ASCII,

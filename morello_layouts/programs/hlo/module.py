@@ -10,6 +10,7 @@ from typing import Final
 
 from morello_layouts.core.description import count
 from morello_layouts.core.fields import Displayed, frozen
+from morello_layouts.core.lazy import regex
 from morello_layouts.core.limits import HLO_DIGITS
 from morello_layouts.errors import LayoutError
 from morello_layouts.notations.xla import XlaValue
@@ -24,10 +25,8 @@ from morello_layouts.programs.hlo.scanner import (
     names_in,
 )
 
-_FIELD: Final = re.compile(
-    rf'\b(\w++)=({STRING.pattern}|\{{[^{{}}"]*+\}}|[^\s{{}}",]++)', re.DOTALL
-)
-_ESCAPE: Final = re.compile(rb"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|(.))", re.DOTALL)
+_FIELD: Final = regex(rf'\b(\w++)=({STRING.pattern}|\{{[^{{}}"]*+\}}|[^\s{{}}",]++)', re.DOTALL)
+_ESCAPE: Final = regex(rb"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|(.))", re.DOTALL)
 _LETTERS: Final = {b"n": b"\n", b"t": b"\t", b"r": b"\r"}
 
 

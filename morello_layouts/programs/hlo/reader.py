@@ -13,6 +13,7 @@ from pathlib import Path
 from sys import intern
 from typing import Any, Final, NamedTuple
 
+from morello_layouts.core.lazy import regex
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.notations.xla import XlaShape
 from morello_layouts.programs.hlo.builder import ModuleBuilder, OperandReader
@@ -31,7 +32,7 @@ from morello_layouts.programs.hlo.scanner import (
     without_collection,
 )
 
-_STAGE: Final = re.compile(
+_STAGE: Final = regex(
     r"(?P<program>.+?)[.\-](?P<stage>(?:\w+_|sm_[0-9.]+_gpu_)?(?:after|before)_optimizations\w*"
     r"|oom_intermediate_module|buffer-assignment|memory-usage-report)(?:[.\-].*)?\.txt",
     re.ASCII,
@@ -79,7 +80,7 @@ class TextKind(NamedTuple):
 
 
 def _kind(begins: str, name: str, fix: str) -> TextKind:
-    return TextKind(re.compile(rf"\s*+(?:{begins})", re.ASCII), name, fix)
+    return TextKind(regex(rf"\s*+(?:{begins})", re.ASCII), name, fix)
 
 
 _MEMORY: Final = "ask morello-layouts memory FILE, or ml.memory"
@@ -116,7 +117,7 @@ def refuse_other_text(first_line: str) -> None:
             )
 
 
-_GPU: Final = re.compile(r'__cu|__triton|gpu_backend_config|fusion_backend_config|"__?gpu')
+_GPU: Final = regex(r'__cu|__triton|gpu_backend_config|fusion_backend_config|"__?gpu')
 
 
 def platform_of(module: HloModule) -> str:
@@ -138,7 +139,7 @@ def _is_tiled(x: XlaShape) -> bool:
     return x.layout is not None and (bool(x.layout.tiles) or x.layout.memory_space > 0)
 
 
-_MODULE_NAME: Final = re.compile(r"[^\s,{}=\"]++")
+_MODULE_NAME: Final = regex(r"[^\s,{}=\"]++")
 
 _WHY: Final = "a dump is a line HloModule, then computations with one instruction a line"
 _FIX: Final = "give the text as the compiler wrote it, without the prefixes of a log"

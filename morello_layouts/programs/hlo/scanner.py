@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final, NoReturn, TypeAlias
 
 from morello_layouts.core.checks import shown
+from morello_layouts.core.lazy import regex
 from morello_layouts.core.limits import HLO_JOINS
 from morello_layouts.errors import LayoutError, ParseError
 
@@ -48,34 +49,34 @@ _ATTRIBUTES: Final = rf"(?:\s*+,\s*+{_NAME}=\s*+{_VALUE})*"
 _FILL: Final = rf"\s*+(?:{_COMMENT}\s*+)*+"
 _OPERAND: Final = rf"{_FILL}%?+{_NAME}{_FILL}"
 
-NAME: Final = re.compile(_NAME, _FLAGS)
-COMMENT: Final = re.compile(_COMMENT, _FLAGS)
-STRING: Final = re.compile(_STRING, _FLAGS)
-SPACE: Final = re.compile(rf"(?:\s++|//[^\n]*+|{_COMMENT})*+", _FLAGS)
-ARRAY: Final = re.compile(_ARRAY, _FLAGS)
-ATTRIBUTE: Final = re.compile(_ATTRIBUTE, _FLAGS)
+NAME: Final = regex(_NAME, _FLAGS)
+COMMENT: Final = regex(_COMMENT, _FLAGS)
+STRING: Final = regex(_STRING, _FLAGS)
+SPACE: Final = regex(rf"(?:\s++|//[^\n]*+|{_COMMENT})*+", _FLAGS)
+ARRAY: Final = regex(_ARRAY, _FLAGS)
+ATTRIBUTE: Final = regex(_ATTRIBUTE, _FLAGS)
 
 # A type that may continue after the end of the text.
-TYPE_BEGINNING: Final = re.compile(r"[a-z]\w*+(?:\[[^\]\[]*+(?:\](?:\{[^{}]*+)?+)?+)?+\Z", _FLAGS)
+TYPE_BEGINNING: Final = regex(r"[a-z]\w*+(?:\[[^\]\[]*+(?:\](?:\{[^{}]*+)?+)?+)?+\Z", _FLAGS)
 
 # root, name, type, opcode, text in the parentheses, attributes
-INSTRUCTION: Final = re.compile(
+INSTRUCTION: Final = regex(
     rf"\s*+(ROOT\s++)?+%?+({_NAME})\s*+=\s*+({_TYPE})\s*+([a-z][\w\-]*+)"
     rf"\(((?:[^()\"]++|{_PARENTHESES})*+)\)({_ATTRIBUTES})\s*+\Z",
     _FLAGS,
 )
 # entry, name, signature of a computation as XLA prints it
-COMPUTATION: Final = re.compile(rf"(ENTRY )?%({_NAME}) ({_PARENTHESES} -> {_TYPE}) \{{\n\Z", _FLAGS)
-TYPE: Final = re.compile(rf"(?<!\w){_TYPE}", _FLAGS)
-TUPLE: Final = re.compile(rf"\({_FILL}(?:{_TYPE}{_FILL}(?:,{_FILL}{_TYPE}{_FILL})*+)?+\)", _FLAGS)
-NAMED_OPERANDS: Final = re.compile(rf"{_OPERAND}(?:,{_OPERAND})*+", _FLAGS)
-TYPED_OPERAND: Final = re.compile(rf"{_FILL}(?:({_TYPE})\s*+)?+%?+({_NAME}){_FILL}(?:,|\Z)", _FLAGS)
+COMPUTATION: Final = regex(rf"(ENTRY )?%({_NAME}) ({_PARENTHESES} -> {_TYPE}) \{{\n\Z", _FLAGS)
+TYPE: Final = regex(rf"(?<!\w){_TYPE}", _FLAGS)
+TUPLE: Final = regex(rf"\({_FILL}(?:{_TYPE}{_FILL}(?:,{_FILL}{_TYPE}{_FILL})*+)?+\)", _FLAGS)
+NAMED_OPERANDS: Final = regex(rf"{_OPERAND}(?:,{_OPERAND})*+", _FLAGS)
+TYPED_OPERAND: Final = regex(rf"{_FILL}(?:({_TYPE})\s*+)?+%?+({_NAME}){_FILL}(?:,|\Z)", _FLAGS)
 
 # Number and entry: 1 "progs.py", or 1 {file_name_id=1 line=90}
-TABLE_ROW: Final = re.compile(rf"\s*+([0-9]++)\s++({_STRING}|{_BRACES})", _FLAGS)
+TABLE_ROW: Final = regex(rf"\s*+([0-9]++)\s++({_STRING}|{_BRACES})", _FLAGS)
 
 # A line that begins a statement, so that it does not continue the one before.
-STATEMENT: Final = re.compile(
+STATEMENT: Final = regex(
     rf"\s*+(?:(?:ROOT|ENTRY|HloModule)\s|\}}|%?+{_NAME}\s++=\s|%{_NAME}(?:=|\s++\()"
     rf"|{_NAME}\s++\(.*\)\s*+->.*\{{\s*+\Z)",
     _FLAGS,
@@ -95,15 +96,15 @@ CALLED_BY: Final = (
     "called_computations",
 )
 
-_BUFFER: Final = re.compile(r"b\s*+\(", re.ASCII)
-_PARENTHESIS: Final = re.compile(r'[()"]')
-_BRACE: Final = re.compile(r'[{}"]')
-_WORD_PATTERN: Final = re.compile(rf"{_WORD}|{_BLANK}", re.ASCII)
-_SQUARE: Final = re.compile(r'[]["]')
-_NEXT_ATTRIBUTE: Final = re.compile(rf"(?:(?<!\s)\s*+)?,\s*+{_NAME}=", _FLAGS)
+_BUFFER: Final = regex(r"b\s*+\(", re.ASCII)
+_PARENTHESIS: Final = regex(r'[()"]')
+_BRACE: Final = regex(r'[{}"]')
+_WORD_PATTERN: Final = regex(rf"{_WORD}|{_BLANK}", re.ASCII)
+_SQUARE: Final = regex(r'[]["]')
+_NEXT_ATTRIBUTE: Final = regex(rf"(?:(?<!\s)\s*+)?,\s*+{_NAME}=", _FLAGS)
 _BRACKETS: Final = {"[": _SQUARE, "(": _PARENTHESIS, "{": _BRACE}
 _OPENING: Final = "([{"
-_NEXT_LINE: Final = re.compile(r"\n[^\n]*+")
+_NEXT_LINE: Final = regex(r"\n[^\n]*+")
 
 _WHY: Final = "an instruction is name = type opcode(operands), attributes"
 _FIX: Final = 'write for example %add.1 = f32[8]{0} add(%a, %b), metadata={op_name="x"}'
@@ -285,7 +286,7 @@ Progress: TypeAlias = Callable[[int, int], object]
 
 _LINES_PER_CALL: Final = 4096
 # A line that is not a path: blank, the beginning of a module or computation, an instruction.
-_TEXT: Final = re.compile(
+_TEXT: Final = regex(
     r"\s*+(?:\Z|HloModule\s|(?:ROOT\s++)?+%?+[\w.\-]++\s++=\s|[^=]++=[^(]*+\(|[^{]++\{\s*+\Z)",
     re.ASCII,
 )
@@ -381,7 +382,7 @@ def open_file(source: str | os.PathLike[str], what: str, marks: str) -> io.Buffe
         ) from None
 
 
-_BRACKET: Final = re.compile(r"[][(){}]")
+_BRACKET: Final = regex(r"[][(){}]")
 
 
 def join(scan: Scanner, stop: Incomplete, lines: Lines, joins: int) -> None:

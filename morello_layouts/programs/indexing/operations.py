@@ -16,6 +16,7 @@ from typing import Final, NoReturn, TypeAlias
 from morello_layouts.core.expr import variable
 from morello_layouts.core.expr.substitution import substitute
 from morello_layouts.core.fields import frozen
+from morello_layouts.core.lazy import regex
 from morello_layouts.core.limits import CHAIN_MAPS
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.errors import UnsupportedError
@@ -30,11 +31,11 @@ from morello_layouts.programs.indexing.values import IndexingMap, Read, Variable
 Maps: TypeAlias = "list[list[IndexingMap]]"
 """For each operand, the maps from the result's index to the operand's."""
 
-_LITERAL: Final = re.compile(r"-?[0-9]{1,18}", re.ASCII)
-_WINDOW: Final = re.compile(r"\b(\w++)=([-0-9_x]+)", re.ASCII)
-_SLICE: Final = re.compile(r"\[(\d+):(\d+)(?::(\d+))?\]", re.ASCII)
-_PADDING: Final = re.compile(r"(?<!\d)(-?\d++)_(-?\d++)(?:_(\d++))?", re.ASCII)
-_LABELS: Final = re.compile(r"([0-9a-z?]+)_([0-9a-z?]+)->([0-9a-z?]+)", re.ASCII)
+_LITERAL: Final = regex(r"-?[0-9]{1,18}", re.ASCII)
+_WINDOW: Final = regex(r"\b(\w++)=([-0-9_x]+)", re.ASCII)
+_SLICE: Final = regex(r"\[(\d+):(\d+)(?::(\d+))?\]", re.ASCII)
+_PADDING: Final = regex(r"(?<!\d)(-?\d++)_(-?\d++)(?:_(\d++))?", re.ASCII)
+_LABELS: Final = regex(r"([0-9a-z?]+)_([0-9a-z?]+)->([0-9a-z?]+)", re.ASCII)
 
 
 @frozen(slots=False)

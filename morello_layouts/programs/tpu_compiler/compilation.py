@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 
 from morello_layouts.core.description import count
 from morello_layouts.core.fields import frozen
-from morello_layouts.core.lazy import importing
+from morello_layouts.core.lazy import importing, regex
 from morello_layouts.core.limits import COMPILER_MESSAGE
 from morello_layouts.errors import LayoutError
 from morello_layouts.machines.tpu_layouts import GENERATIONS
@@ -22,11 +22,11 @@ from morello_layouts.programs.hlo import HloComputation, HloInstruction, HloModu
 from morello_layouts.programs.report import Report, Summary, Table, bytes_text
 from morello_layouts.programs.tpu_compiler.process import Compiler, Dumps, Progress, compiled
 
-_ALLOCATION: Final = re.compile(
+_ALLOCATION: Final = regex(
     r"^allocation [0-9]{1,18}: size ([0-9]{1,18})(?:, color ([0-9]{1,9}))?", re.MULTILINE
 )
-_CYCLES: Final = re.compile(r'"estimated_cycles":"([0-9]{1,18})"')
-_NUMBER: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
+_CYCLES: Final = regex(r'"estimated_cycles":"([0-9]{1,18})"')
+_NUMBER: Final = regex(r"[0-9]{1,18}", re.ASCII)
 
 
 @frozen
