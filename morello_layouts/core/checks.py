@@ -6,6 +6,7 @@ import operator
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from morello_layouts.core.lazy import numpy as np
 from morello_layouts.errors import LayoutError, ShapeError
 
 _INT64_END: Final = 2**63
@@ -37,8 +38,6 @@ def checked_coordinate(
         for k, (x, n) in enumerate(zip(coordinate, shape, strict=True)):
             require_inside(k, n, x, x, names)
         return tuple(coordinate)
-    import numpy as np
-
     arrays = [as_integers(x, f"coordinate {k}", size) for k, x in enumerate(coordinate)]
     if all(x.ndim == 0 for x in arrays):
         return checked_coordinate([int(x) for x in arrays], shape, size, names)
@@ -70,8 +69,6 @@ def as_index(value: Any) -> int:
 
 def as_integers(value: Any, what: str, size: int) -> Any:
     """Return an integer array that holds every offset of a buffer of the size without overflow."""
-    import numpy as np
-
     try:
         array = np.asarray(value)
     except ValueError:  # lists of different lengths
@@ -97,8 +94,6 @@ def spread(value: Any, at: Sequence[Any]) -> Any:
     """Return a value that does not depend on coordinates, in the coordinates' common shape."""
     if all(type(x) is int for x in at):
         return value
-    import numpy as np
-
     return value + np.zeros(np.broadcast_shapes(*(x.shape for x in at)), dtype=at[0].dtype)
 
 

@@ -1,4 +1,4 @@
-"""What loads on first use: NumPy, regular expressions, and the modules behind a package's names."""
+"""What loads on first use: NumPy, SymPy, regular expressions, modules behind a package's names."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ __all__ = [
     "numpy",
     "offer",
     "regex",
+    "sympy",
 ]
 
 
@@ -67,14 +68,14 @@ def missing(library: str, why: str, package: str) -> NotInstalledError:
 class _Lazy:
     """A module that is imported when one of its names is asked for."""
 
-    def __init__(self, name: str) -> None:
-        self.__name__ = name
+    def __init__(self, name: str, title: str, why: str) -> None:
+        self.__name__, self._title, self._why = name, title, why
 
     def __getattr__(self, name: str) -> Any:
         try:
             module = import_module(self.__name__)
         except ImportError:
-            raise missing("NumPy", "this is computed with it", self.__name__) from None
+            raise missing(self._title, self._why, self.__name__) from None
         found = getattr(module, name)
         setattr(self, name, found)  # the next time it is an attribute like any other
         return found
@@ -104,8 +105,10 @@ def regex(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
 
 if TYPE_CHECKING:
     import numpy
+    import sympy
 else:
-    numpy = _Lazy("numpy")
+    numpy = _Lazy("numpy", "NumPy", "this is computed with it")
+    sympy = _Lazy("sympy", "SymPy", "expressions are SymPy's; formulas print without it")
 
 
 def escape(text: str) -> str:

@@ -46,11 +46,17 @@ class Syntax:
 class Terminal:
     """A kind of token: how errors name it, and the regular expression that it matches."""
 
-    __slots__ = ("pattern", "words")
+    __slots__ = ("_pattern", "match", "words")
 
     def __init__(self, words: str, pattern: str) -> None:
         self.words: Final = words
-        self.pattern: Final = regex(pattern)
+        self._pattern: Final = pattern
+
+    def __getattr__(self, name: str) -> Any:  # asked once, for what is not set
+        if name != "match":
+            raise AttributeError(name)
+        self.match = re.compile(self._pattern).match
+        return self.match
 
 
 class Token(str):
@@ -116,7 +122,7 @@ class Source:
                 token = Token(one)
                 self.move(at + len(one))
             else:
-                found = one.pattern.match(text, at)
+                found = one.match(text, at)
                 if found is None:
                     continue
                 token = Token(found[0])

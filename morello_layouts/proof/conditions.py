@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property, partial, reduce
 from itertools import product
 from math import gcd, lcm
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from morello_layouts.core.expr import AffineExpr
 from morello_layouts.core.expr.affine import Digit, digit
@@ -24,13 +24,11 @@ from morello_layouts.core.expr.sizes import (
     sign,
 )
 from morello_layouts.core.fields import frozen
+from morello_layouts.core.lazy import sympy
 from morello_layouts.core.limits import PROOF_VALUES, PROOF_VALUES_OF_MANY
 from morello_layouts.proof.isl import Parameters, Space, at_least, union
 from morello_layouts.proof.library import isl
 from morello_layouts.proof.verdict import ALL_SIZES, NO_SIZES, Condition
-
-if TYPE_CHECKING:
-    import sympy
 
 
 class Named(Protocol):
@@ -93,16 +91,14 @@ class Fact:
 
     def sympy(self, named: Mapping[str, sympy.Symbol]) -> Any:
         """Return the constraint as a SymPy relation."""
-        from sympy import Eq, Ge, Le, Mod
-
         if self.kind == "divisible":
-            return Eq(Mod(to_sympy(self.form, named), self.modulus), 0)
+            return sympy.Eq(sympy.Mod(to_sympy(self.form, named), self.modulus), 0)
         bound = self._bound
         if bound is None:
             left, right = (to_sympy(side, named) for side in _sides(self.form))
-            return (Eq if self.kind == "zero" else Ge)(left, right)
+            return (sympy.Eq if self.kind == "zero" else sympy.Ge)(left, right)
         size, sign, end = bound
-        relation = {"=": Eq, ">=": Ge, "<=": Le}[sign]
+        relation = {"=": sympy.Eq, ">=": sympy.Ge, "<=": sympy.Le}[sign]
         return relation(size_to_sympy(size, named), end)
 
     def __str__(self) -> str:
@@ -389,10 +385,8 @@ def _primitive(number: Int) -> Any:
 
 def _relation(parts: Iterable[Iterable[Fact]], maps: Iterable[Named]) -> Any:
     """Return some parts, each of which is all of some facts, as a SymPy Boolean."""
-    from sympy import And, Or
-
     named = {name: symbol for m in maps for name, symbol in m.size_symbols.items()}
-    return Or(*(And(*(fact.sympy(named) for fact in part)) for part in parts))
+    return sympy.Or(*(sympy.And(*(fact.sympy(named) for fact in part)) for part in parts))
 
 
 def _subject(fact: str) -> tuple[str, str]:
@@ -507,7 +501,5 @@ def divides(pairs: Sequence[tuple[Int | None, Int]], m: Named) -> Condition | No
 
 def _multiples(pairs: Iterable[tuple[Int, Int]], m: Named) -> Any:
     """Return that each second size is a multiple of the first, as a SymPy Boolean."""
-    from sympy import And, Eq, Mod
-
     both = ((size_to_sympy(n, m.size_symbols), size_to_sympy(t, m.size_symbols)) for t, n in pairs)
-    return And(*(Eq(Mod(n, t), 0) for n, t in both))
+    return sympy.And(*(sympy.Eq(sympy.Mod(n, t), 0) for n, t in both))

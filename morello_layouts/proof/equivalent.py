@@ -111,8 +111,8 @@ def _equal(a: AnyMap, b: AnyMap, context: isl.Context) -> Proof:
             "give both at the same shape",
         )
     spans = ""
-    if a.recipe is not None and b.recipe is not None and a.size != b.size:
-        spans = f"; the buffers have {a.size} and {b.size} slots"
+    if a.recipe is not None and b.recipe is not None and a.recipe.size != b.recipe.size:
+        spans = f"; the buffers have {a.recipe.size} and {b.recipe.size} slots"
     if prod(a.sizes) == 0:
         return Proof(EQUIVALENT, True, f"the arrays are empty{spans}", decider="")
     condition = ALL_SIZES if names_of(a, b) else None

@@ -14,6 +14,7 @@ from morello_layouts.core.expr.assumptions import Assumption, apply_divisibility
 from morello_layouts.core.expr.sizes import Int, SizeExpr, ceil_quotient, exact_quotient
 from morello_layouts.core.expr.substitution import value_of
 from morello_layouts.core.fields import frozen
+from morello_layouts.core.lazy import sympy
 from morello_layouts.core.recipe import Recipe, linear_index, physical_coordinates
 from morello_layouts.proof.isl import NotAffineError
 
@@ -202,9 +203,7 @@ def limits_of(condition: Any) -> list[tuple[Any, Any]]:
     if condition.func.__name__ == "Or":
         return [limit for part in condition.args for limit in limits_of(part)]
     if not condition.args:  # true or false everywhere
-        from sympy import Integer
-
-        return [(Integer(0), Integer(0))] if condition else []
+        return [(sympy.Integer(0), sympy.Integer(0))] if condition else []
     least = condition.lts + 1 if "Strict" in condition.func.__name__ else condition.lts
     return [(condition.gts, least)]
 

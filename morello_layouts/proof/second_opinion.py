@@ -125,7 +125,7 @@ class _At:
             yield f"the shape is {recipe.shape}, and {self.shape} is meant", self.shape
             return
         sizes = [("recipe", recipe.size)]
-        if "sympy" in sys.modules:  # else nobody holds SymPy's size
+        if sys.modules.get("sympy") is not None:  # else nobody holds SymPy's size
             sizes.append(("public size", self.value(self.m.size)))
         for name, n in sizes:
             if n != size:

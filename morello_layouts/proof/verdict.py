@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final
 from morello_layouts.core.expr.conversions import public_size
 from morello_layouts.core.expr.sizes import Int
 from morello_layouts.core.fields import Displayed, Told, frozen
-from morello_layouts.core.lazy import escape
+from morello_layouts.core.lazy import escape, sympy
 from morello_layouts.core.maps.names import at_text
 from morello_layouts.errors import LayoutError
 
@@ -39,9 +39,7 @@ class Condition(Displayed):
         """The condition as a SymPy Boolean over the sizes; None if it has no short form."""
         if self.depends:
             return None if self.relation is None else self.relation()
-        from sympy import false, true
-
-        return true if self.is_always else false
+        return sympy.true if self.is_always else sympy.false
 
     @property
     def is_always(self) -> bool:

@@ -1,13 +1,15 @@
-"""Without NumPy and islpy, as in a browser: formulas, code, pictures, and proofs."""
+"""Without some libraries: NumPy and islpy, as in a browser, or all but islpy."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
+import morello_layouts as ml
 from tests.support.paths import ROOT
 
 SCRIPT = """
@@ -98,3 +100,74 @@ def test_what_works_without_numpy_and_islpy() -> None:
         "NumPy is only on a desktop", "this is computed with it",
         "ask on a desktop: by the command, or by its explorer",
     ]  # fmt: skip
+
+
+LIGHT = """
+import json, sys
+
+for name in ("numpy", "sympy", "mpmath", "click", "rich", "pygments", "waitress"):
+    sys.modules[name] = None  # as after pip install --no-deps, with islpy alone
+
+import morello_layouts as ml
+
+TILED, NAMED = "bf16[10,200]{1,0:T(8,128)(2,1)}", "bf16[M,N]{1,0:T(8,128)(2,1)}"
+m = ml.index_map(TILED)
+found = {
+    "formula": [str(m), str(ml.index_map(NAMED)), str(m.inverse)],
+    "place": [m(9, 130), m.coordinates(3077)],
+    "code": [ml.code(TILED, each) for each in ("c", "cuda", "python", "rust", "mlir", "triton")],
+    "explained": [str(ml.explain(each)) for each in (TILED, NAMED)],
+    "drawn": ml.draw(TILED).svg(),
+    "proofs": [
+        str(one)
+        for one in (
+            ml.is_bijective(TILED),
+            ml.is_bijective(NAMED, confirm=True),
+            ml.verify(TILED),
+            ml.verify(NAMED),
+            ml.are_equivalent("f32[M,N]", "f32[M,N]{1,0:T(8,128)}"),
+            ml.is_bitcast("f32[4,6]", "f32[2,2,3,2]"),
+            ml.shards("f32[64,128], mesh={'x': 8}, spec=P('x', None)"),
+            ml.reshard("f32[64], mesh={'x': 4}, spec=P('x')", "f32[64], mesh={'x': 4}, spec=P()"),
+            ml.diagnose("%b = f32[4,2]{1,0} reshape(f32[8]{0} %a)"),
+        )
+    ],
+    "refused": [],
+}
+for ask in (
+    lambda: m.expr,
+    lambda: ml.index_map(NAMED).size,
+    lambda: ml.simplify("(8*i + j)//8"),
+    lambda: m([1, 2], 3),
+    lambda: ml.bank_conflicts("f32[32,LD]", "column"),
+    lambda: ml.relayout("f32[4,6]", "f32[4,6]{0,1}").compile(),
+):
+    try:
+        ask()
+    except ml.LayoutError as error:
+        found["refused"].append([error.what, error.fix])
+print(json.dumps(found))
+"""
+
+
+def test_the_core_needs_islpy_alone() -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", LIGHT], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    light = json.loads(run.stdout)
+    tiled, named = "bf16[10,200]{1,0:T(8,128)(2,1)}", "bf16[M,N]{1,0:T(8,128)(2,1)}"
+    m = ml.index_map(tiled)
+    assert light["formula"] == [str(m), str(ml.index_map(named)), str(m.inverse)]
+    assert light["place"] == [m(9, 130), [9, 130]]
+    targets: tuple[Any, ...] = ("c", "cuda", "python", "rust", "mlir", "triton")
+    assert light["code"] == [ml.code(tiled, target) for target in targets]
+    assert light["explained"] == [str(ml.explain(each)) for each in (tiled, named)]
+    assert light["drawn"] == ml.draw(tiled).svg()
+    assert [one.partition(":")[0].partition(" iff ")[0] for one in light["proofs"][:6]] == [
+        "not bijective", "bijective", "verified", "verified", "equivalent", "a bitcast",
+    ]  # fmt: skip
+    needs = {"SymPy": "pip install sympy", "NumPy": "pip install numpy"}
+    assert light["refused"] == [
+        [f"{library} is not installed", needs[library]]
+        for library in ("SymPy", "SymPy", "SymPy", "NumPy", "NumPy", "NumPy")
+    ]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence, Set as AbstractSet
 from math import lcm
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from morello_layouts.core.expr.affine import (
     AffineExpr,
@@ -37,11 +37,8 @@ from morello_layouts.core.expr.sizes import (
 )
 from morello_layouts.core.expr.substitution import substitute
 from morello_layouts.core.fields import frozen
-from morello_layouts.core.lazy import importing
+from morello_layouts.core.lazy import importing, sympy
 from morello_layouts.errors import LayoutError, UnsupportedError
-
-if TYPE_CHECKING:
-    import sympy
 
 
 def as_number(form: AffineExpr) -> Int | None:
@@ -305,11 +302,9 @@ def _latex_name(name: str) -> str:
 
 def symbol(name: str, lo: Int | None = 0) -> sympy.Symbol:
     """Return the SymPy symbol of a variable: an integer, nonnegative if its lower bound is."""
-    from sympy import Symbol
-
     if lo is not None and is_nonnegative(lo):
-        return Symbol(name, integer=True, nonnegative=True)
-    return Symbol(name, integer=True)
+        return sympy.Symbol(name, integer=True, nonnegative=True)
+    return sympy.Symbol(name, integer=True)
 
 
 def to_sympy(form: AffineExpr, symbols: Mapping[str, sympy.Symbol] | None = None) -> sympy.Expr:
@@ -323,6 +318,7 @@ def to_sympy(form: AffineExpr, symbols: Mapping[str, sympy.Symbol] | None = None
     >>> print(to_sympy(24 * (variable("d1", 0, 7) // 4) + variable("d1", 0, 7) % 4))
     Mod(d1, 4) + 24*floor(d1/4)
     """
+    _ = sympy.Expr  # the error that it is not installed
     with importing:
         from morello_layouts.core.expr import sympy_functions
 
@@ -351,8 +347,6 @@ class _Sympy:
         return self.functions.Mod(inner, size_to_sympy(d.modulus, self.named), evaluate=False)
 
     def call(self, x: Call, parts: list[Callable[[Int], Any]]) -> Any:
-        import sympy
-
         if x.kind == "xor":
             return self.functions.BitXor(*(part(1) for part in parts), evaluate=False)
         one = AffineExpr(((x, 1),), 0)
@@ -366,8 +360,6 @@ class _Sympy:
         return kind(*(part(1) for part in parts), evaluate=False)
 
     def condition(self, form: AffineExpr) -> Any:
-        import sympy
-
         atom = form.as_atom()
         if not is_condition(form) or not isinstance(atom, Call):
             return sympy.Ne(form.fold(self)(1), 0, evaluate=False)
@@ -378,13 +370,13 @@ class _Sympy:
         return join(*map(self.condition, atom.parts), evaluate=False)
 
     def sum(self, terms: list[tuple[Atom, Int, Any]], const: Int) -> Callable[[Int], Any]:
-        from sympy import Add, Mul, Rational
-
         def term(a: Atom, c: Int, x: Any, divisor: int = 1) -> Any:
-            factor = Rational(c, divisor) if isinstance(c, int) else size_to_sympy(c, self.named)
+            factor = (
+                sympy.Rational(c, divisor) if isinstance(c, int) else size_to_sympy(c, self.named)
+            )
             # SymPy would multiply out a number times a sum.
             group = isinstance(a, Digit) and a.is_group and a.operand.is_sum
-            return Mul(factor, x, evaluate=not group) if factor != 1 else x
+            return sympy.Mul(factor, x, evaluate=not group) if factor != 1 else x
 
         def over(divisor: Int) -> Any:
             if isinstance(divisor, SizeExpr):
@@ -394,27 +386,25 @@ class _Sympy:
             parts = [
                 term(a, c, x, divisor)
                 if isinstance(c, int)
-                else Mul(Rational(1, divisor), term(a, c, x))
+                else sympy.Mul(sympy.Rational(1, divisor), term(a, c, x))
                 for a, c, x in terms
             ]
-            return Add(*parts, size_to_sympy(const, self.named) / divisor)
+            return sympy.Add(*parts, size_to_sympy(const, self.named) / divisor)
 
         return over
 
 
 def size_to_sympy(value: Int, named: Mapping[str, sympy.Symbol]) -> Any:
     """Return a size as a SymPy expression of positive integer symbols and ``ceiling``."""
-    from sympy import Integer, Symbol
-
+    if isinstance(value, int):
+        return sympy.Integer(value)
+    _ = sympy.Expr
     with importing:
         from morello_layouts.core.expr.sympy_functions import ceiling
 
-    if isinstance(value, int):
-        return Integer(value)
-
     def value_of(name: SizeAtom) -> Any:
         if isinstance(name, str):
-            return named.get(name) or Symbol(name, integer=True, positive=True)
+            return named.get(name) or sympy.Symbol(name, integer=True, positive=True)
         quotient = size_to_sympy(name.numerator, named) / size_to_sympy(name.divisor, named)
         return quotient if name.exact else ceiling(quotient, evaluate=False)
 
@@ -661,9 +651,7 @@ def _fraction(expr: Any) -> tuple[str, int, tuple[str, ...]]:
 
 def _ordered(expr: Any) -> list[Any]:
     """Return the parts of a sum or product in an order that is always the same."""
-    from sympy import default_sort_key
-
-    return sorted(expr.args, key=default_sort_key)
+    return sorted(expr.args, key=sympy.default_sort_key)
 
 
 def _sum(parts: list[tuple[str, int, tuple[str, ...]]]) -> tuple[str, int, tuple[str, ...]]:

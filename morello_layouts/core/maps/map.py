@@ -32,14 +32,13 @@ from morello_layouts.core.expr.conversions import (
 from morello_layouts.core.expr.sizes import Int, SizeExpr, evaluated, is_nonnegative
 from morello_layouts.core.expr.substitution import map_ints, substitute
 from morello_layouts.core.fields import frozen
+from morello_layouts.core.lazy import sympy
 from morello_layouts.core.maps.names import checked_names, in_order, renamed
 from morello_layouts.core.recipe import Recipe, coordinates_at, known
 from morello_layouts.errors import LayoutError, ShapeError
 
 if TYPE_CHECKING:
     from typing import Self
-
-    import sympy
 
 
 def is_symbolic(coordinate: Sequence[Any]) -> bool:
@@ -552,10 +551,10 @@ class Inverse(Map):
     @cached_property
     def padding(self) -> sympy.Basic:
         """The condition that ``p`` holds padding, as a SymPy Boolean in ``p``."""
-        from sympy import Ge, Or
-
         named = self.size_symbols
-        return Or(*(Ge(to_sympy(x, named), size_to_sympy(n, named)) for x, n in self.limits))
+        return sympy.Or(
+            *(sympy.Ge(to_sympy(x, named), size_to_sympy(n, named)) for x, n in self.limits)
+        )
 
 
 def _is_below(values: Interval, n: Int) -> bool:

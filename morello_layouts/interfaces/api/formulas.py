@@ -6,7 +6,7 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set as AbstractSet
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from morello_layouts import notations
 from morello_layouts.core.checks import require_type
@@ -30,7 +30,7 @@ from morello_layouts.core.expr.conversions import (
 )
 from morello_layouts.core.expr.sizes import Int, SizeExpr, evaluated
 from morello_layouts.core.expr.substitution import substitute
-from morello_layouts.core.lazy import regex
+from morello_layouts.core.lazy import regex, sympy
 from morello_layouts.core.maps import AffineMap
 from morello_layouts.core.maps.names import checked_names
 from morello_layouts.core.maps.subject import require_size_names
@@ -38,9 +38,6 @@ from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.interfaces.api.layouts import Assuming, Sizes, assumptions_of, sizes_of
 from morello_layouts.notations.c_expression import parse_c_expression
 from morello_layouts.notations.functions import layout_of_function
-
-if TYPE_CHECKING:
-    import sympy
 
 Language: TypeAlias = Literal["python", "c"]
 """How the text of an expression is read."""
@@ -165,8 +162,6 @@ def form_of(
         else:
             form = notations.parse_expression(expr, intervals, choices=choices, sizes=known)
     else:
-        import sympy
-
         expr = sympy.Integer(expr) if isinstance(expr, int) else expr
         # SymPy takes i ^ j of symbols for one of truth values.
         if not isinstance(expr, sympy.Expr | sympy.Xor):
@@ -229,8 +224,6 @@ def _end(end: Bound) -> Int | None:
         return end
     if isinstance(end, str):
         return notations.parse_number(end)
-    import sympy
-
     if not isinstance(end, sympy.Expr):
         try:
             return operator.index(end)

@@ -13,6 +13,7 @@ from morello_layouts.core.description import count, times
 from morello_layouts.core.expr.conversions import size_to_sympy
 from morello_layouts.core.expr.sizes import Int, SizeExpr
 from morello_layouts.core.fields import Displayed, frozen
+from morello_layouts.core.lazy import sympy
 from morello_layouts.core.limits import SHARD_SIZES
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.recipe import known
@@ -114,7 +115,6 @@ class _SizeArithmetic(NamedTuple):
 def _kind_of(m: IndexMap, *, symbolic: bool) -> _SizeArithmetic:
     if not symbolic:
         return _SizeArithmetic(lambda n: n, min, max, lambda a, b: -(-a // b), Fraction)
-    import sympy
 
     def of(n: Int) -> Any:
         return size_to_sympy(n, m.size_symbols)
@@ -205,8 +205,6 @@ def _held(sharding: Sharding, dim: int, n: Int, m: IndexMap) -> Any:
     """The elements of a dimension on a device, as a formula of its coordinate in the mesh."""
     if isinstance(n, int) and not sharding.is_uneven(dim, n):
         return _largest(sharding, dim, n, _kind_of(m, symbolic=False))
-    import sympy
-
     at = {axis: sympy.Symbol(axis, integer=True, nonnegative=True) for axis in sharding.mesh.names}
     kind = _kind_of(m, symbolic=True)
 
@@ -281,8 +279,6 @@ def _is_cut(sharding: Sharding, dim: int, n: Int, block: int, m: IndexMap | None
     pairs = list(zip(sizes, [n, *sizes], strict=False))
     if not any(isinstance(x, SizeExpr) for pair in pairs for x in pair):
         return any(b < min(known((e, n))) and b % block != 0 for b, e in pairs)
-    import sympy
-
     assert m is not None
     of = _kind_of(m, symbolic=True).of
     return sympy.Or(

@@ -5,23 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from math import gcd, lcm, prod
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from morello_layouts.core.description import amount
 from morello_layouts.core.expr import AffineExpr, canonicalize, variable
 from morello_layouts.core.expr.conversions import size_to_sympy, symbol, to_sympy
 from morello_layouts.core.expr.sizes import Int
 from morello_layouts.core.fields import Displayed, frozen
-from morello_layouts.core.lazy import importing, numpy as np
+from morello_layouts.core.lazy import importing, numpy as np, sympy
 from morello_layouts.core.limits import RESHARD_DEVICES, RESHARD_PAIRS, RESHARD_STEPS
 from morello_layouts.core.recipe import delinearize, known, linear_index
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.machines.resharding.combs import CutLevel, intersection, part
 from morello_layouts.machines.resharding.exchange import End, Exchange, Values
-
-if TYPE_CHECKING:
-    import sympy
-
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 Cut: TypeAlias = Sequence[CutLevel]
@@ -225,8 +221,6 @@ class Indices(Displayed):
     @property
     def expr(self) -> sympy.Expr:
         """The condition on the index as a SymPy Boolean."""
-        import sympy
-
         index = symbol(f"d{self.dim}")
         low, high = _of("Max", self.lows), _of("Min", self.highs)
         others = [sympy.Eq(each.expr, symbol(each.axis)) for each in self.owners]
@@ -248,8 +242,6 @@ class Indices(Displayed):
 
 def _of(name: str, forms: Sequence[AffineExpr]) -> sympy.Expr:
     """Return the maximum or minimum as SymPy, unevaluated: to compare sizes takes it long."""
-    import sympy
-
     parts = list(dict.fromkeys(map(to_sympy, forms)))
     return parts[0] if len(parts) == 1 else getattr(sympy, name)(*parts, evaluate=False)
 
@@ -316,16 +308,12 @@ class TrafficFormulas(Displayed):
         None if both cuts of a dimension repeat: the number is then not one formula, but that of a
         message is known (``size``).
         """
-        import sympy
-
         found = [self._along(dim, each) for dim, each in enumerate(self.message)]
         counts = [each for each in found if each is not None]
         return sympy.Mul(*counts) if len(counts) == len(found) else None
 
     def _along(self, dim: int, indices: Indices) -> sympy.Expr | None:
         """Return how many indices of a dimension a message has."""
-        import sympy
-
         low, high = _of("Max", indices.lows), _of("Min", indices.highs)
         ends = ((self.exchange.source, ""), (self.exchange.target, "'"))
         repeated = [(end, prime) for end, prime in ends if not _is_interval(end.cuts[dim])]
@@ -352,8 +340,6 @@ def _is_interval(cut: Cut) -> bool:
 
 def _below(levels: Cut, at: Mapping[int, Any], end: Any) -> Any:
     """Return how many indices below ``end`` a device holds, as SymPy."""
-    from sympy import Max, Min
-
     with importing:
         from morello_layouts.core.expr.sympy_functions import Mod, floor
 
@@ -365,8 +351,8 @@ def _below(levels: Cut, at: Mapping[int, Any], end: Any) -> Any:
         return floor(end / level.block) * whole + _below(rest, at, Mod(end, level.block))
     number = at[level.axis]
     number = Mod(number - level.shift, level.size) if level.shift else number
-    inside = Max(0, end - number * level.block, evaluate=False)
-    return _below(rest, at, Min(level.block, inside, evaluate=False))
+    inside = sympy.Max(0, end - number * level.block, evaluate=False)
+    return _below(rest, at, sympy.Min(level.block, inside, evaluate=False))
 
 
 def _names(end: End, prime: str) -> Mapping[int, AffineExpr]:

@@ -19,7 +19,7 @@ from morello_layouts.core.expr.conversions import size_to_sympy
 from morello_layouts.core.expr.sizes import Int, SizeExpr, ceil_quotient, is_nonnegative
 from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.layout import ElementType
-from morello_layouts.core.lazy import importing, regex
+from morello_layouts.core.lazy import importing, regex, sympy
 from morello_layouts.core.limits import EXCHANGE_SCRATCH, RESHARD_LINES, RESHARD_ROWS
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.recipe import known
@@ -482,9 +482,7 @@ def _symbolic_totals(plan: Plan) -> ExchangeTotals | None:
 
 
 def _times(factor: Fraction, size: Any) -> Any:
-    from sympy import Rational
-
-    return Rational(factor.numerator, factor.denominator) * size
+    return sympy.Rational(factor.numerator, factor.denominator) * size
 
 
 def _divisor(plan: Plan, dim: int, n: Int) -> int | None:

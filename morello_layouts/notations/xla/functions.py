@@ -7,7 +7,7 @@ from math import prod
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from morello_layouts.core.checks import as_int, as_tuple, checked_coordinate, shown, whole
-from morello_layouts.core.lazy import importing
+from morello_layouts.core.lazy import importing, sympy
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.notations.documents import COMBINE
 from morello_layouts.notations.xla.layout import Division, tiled
@@ -146,8 +146,6 @@ def _symbolic(value: Any) -> Any:
 
 
 def _symbolic_arithmetic() -> Division:
-    import sympy
-
     with importing:
         from morello_layouts.core.expr.sympy_functions import Mod, ceiling, floor
 

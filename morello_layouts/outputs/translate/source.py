@@ -16,6 +16,7 @@ from morello_layouts.core.expr.assumptions import meet_all
 from morello_layouts.core.expr.sizes import Int, ceil_quotient, is_nonnegative
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.layout import Layout
+from morello_layouts.core.lazy import sympy
 from morello_layouts.core.limits import TRANSLATION_PROBES
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.recipe import delinearize, known
@@ -138,9 +139,7 @@ def _offset(m: IndexMap, dim: int, index: int) -> int:
 
 
 def _divisors(n: int) -> Sequence[int]:
-    from sympy import divisors
-
-    return [int(d) for d in divisors(n)]
+    return [int(d) for d in sympy.divisors(n)]
 
 
 def joined(digits: Iterable[AxisDigit], shape: Sequence[Int]) -> Digits:
