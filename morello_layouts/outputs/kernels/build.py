@@ -298,7 +298,11 @@ def compiler() -> tuple[str, ...] | None:
 
     An empty ``CC`` means that there is no compiler.
     """
-    given = os.environ.get("CC")
+    return _found(os.environ.get("CC"), os.environ.get("PATH"))
+
+
+@lru_cache(8)
+def _found(given: str | None, path: str | None) -> tuple[str, ...] | None:
     for name in ("gcc", "clang", "cc") if given is None else (given,):
         try:
             words = shlex.split(name)
@@ -306,9 +310,9 @@ def compiler() -> tuple[str, ...] | None:
             raise LayoutError(
                 f"CC: expected a command, got {name}", str(error), _OTHER_COMPILER
             ) from None
-        path = shutil.which(words[0]) if words else None
-        if path is not None:
-            return (path, *words[1:])
+        place = shutil.which(words[0], path=path) if words else None
+        if place is not None:
+            return (place, *words[1:])
     return None
 
 

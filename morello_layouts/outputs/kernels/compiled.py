@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from ctypes import c_void_p
 from dataclasses import field, replace
-from functools import partial
+from functools import lru_cache, partial
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
@@ -354,8 +354,20 @@ def compiled_relayout(
 
     Without a C compiler the function applies the recipes to NumPy arrays, and a warning says so.
     """
+    return _compiled((source, target), dtype, fill, threads, _command())
+
+
+@lru_cache(KERNELS_KEPT)
+def _compiled(
+    ends: tuple[Recipe, Recipe],
+    dtype: np.dtype[Any],
+    fill: bytes | None,
+    threads: int,
+    command: tuple[str, ...] | None,
+) -> CompiledRelayout:
+    source, target = ends
     own_fill = fill if target.size != prod(known(target.shape)) else None
-    build = _built(Kernel(source, target, dtype.itemsize, own_fill), threads)
+    build = _built(Kernel(source, target, dtype.itemsize, own_fill), threads, command)
     told = build.text, build.by, *build.at((), own_fill, threads, dtype)
     return CompiledRelayout(source, target, dtype, fill, threads, *told)
 
@@ -371,7 +383,7 @@ def sized_relayout(
 ) -> SizedRelayout:
     """Build the kernel between two layouts of symbolic sizes; the result is kept."""
     kernel = Kernel(source, target, dtype.itemsize, fill, assumptions=assumptions)
-    build = _built(kernel, threads)
+    build = _built(kernel, threads, _command())
 
     def function(to: Any, of: Any, *sizes: int) -> None:
         raw, _ = build.at(sizes, fill, threads, dtype)
@@ -383,8 +395,8 @@ def sized_relayout(
     return SizedRelayout(source, target, dtype, fill, threads, *told)
 
 
-def _built(kernel: Kernel, threads: int) -> BuiltKernel:
-    """Build a kernel for a function that calls this; warn without a compiler."""
+def _command() -> tuple[str, ...] | None:
+    """Return the compiler's command for a function that calls this; warn without one."""
     command = compiler()
     if command is None:
         warnings.warn(
@@ -393,5 +405,9 @@ def _built(kernel: Kernel, threads: int) -> BuiltKernel:
             RuntimeWarning,
             stacklevel=4,
         )
+    return command
+
+
+def _built(kernel: Kernel, threads: int, command: tuple[str, ...] | None) -> BuiltKernel:
     comment = f"{kernel.source}\nto {kernel.target}"
     return build_kernel(replace(kernel, comment=comment), command, share=threads > 1)
