@@ -139,6 +139,19 @@ def _up(n: int, unit: int) -> int:
     return (n + unit - 1) // unit
 
 
+def _crouton(rows: int, columns: int, pair: int) -> tuple[tuple[int, ...], Callable[..., int]]:
+    """Hexagon's croutons: 32 channels, of each of them ``pair`` neighbours in a row."""
+
+    def offset(n: int, y: int, x: int, c: int, *sizes: int) -> int:
+        _, h, w, channels = sizes
+        block = (n * _up(h, rows) + y // rows) * _up(w, columns) + x // columns
+        inside = (y % rows * columns + x % columns // pair * pair) * 32
+        whole = rows * columns * 32
+        return (block * _up(channels, 32) + c // 32) * whole + inside + c % 32 * pair + x % pair
+
+    return (1, rows, columns, 32), offset
+
+
 _Places: TypeAlias = tuple[tuple[int, ...], Callable[..., int]]
 
 
@@ -197,6 +210,11 @@ _FORMATS: Final[Mapping[str, _Places]] = {
         ((c // 32 * d + z) * h * w + y * w + x) * 32 + c % 32)),
     "DHWC8": ((8, 1, 1, 1), lambda c, z, y, x, channels, _, h, w: (
         ((z * h + y) * w + x) * (_up(channels, 8) * 8) + c)),
+    "TILE_LAYOUT": ((32, 32), lambda row, column, _, columns: (
+        (row // 32 * _up(columns, 32) + column // 32) * 1024 + (row & 16) * 32 + (column & 16) * 16
+        + row % 16 * 16 + column % 16)),
+    **{f"nhwc-{k}h2w32c2w": _crouton(k, 4, 2) for k in (8, 4)},
+    **{f"nhwc-{k}h{k}w32c": _crouton(k, k, 1) for k in (8, 4)},
     "FRACTAL_NZ": _nz(16),
     **{f"FRACTAL_NZ_C0_{k}": _nz(k) for k in (2, 4, 8, 32)},
     "NC1HWC0": _nc1hwc0(16),

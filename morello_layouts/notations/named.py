@@ -23,6 +23,7 @@ from morello_layouts.notations.strided import MEMORY_FORMATS
 _CUBLASLT: Final = "cublasLt.h, cublasLtOrder_t"
 _TENSORRT: Final = "TensorRT, NvInferRuntimeBase.h, TensorFormat"
 _ASCEND: Final = "CANN documentation, Data Layout Formats"
+_HEXAGON: Final = "Apache TVM, python/tvm/topi/hexagon/utils.py"
 
 
 @frozen
@@ -115,6 +116,28 @@ FORMATS: Final = (
             ("nz", "fractal_nz_c0_16") if n == 16 else (),
         )
         for n in (16, 2, 4, 8, 32)
+    ),
+    CommonFormat(
+        "TILE_LAYOUT",
+        "lambda m, n: (m//32, n//32, m%32//16, n%32//16, m%16, n%16)",
+        "tiles of 32 by 32, each four faces of 16 by 16, all row by row",
+        "Tenstorrent, tt-metal, tech_reports/tensor_layouts; TILED_NFACES",
+        ("tiled_nfaces",),
+    ),
+    *(
+        CommonFormat(
+            f"nhwc-{name}",
+            f"lambda n, h, w, c: (n, h//{rows}, w//{columns}, c//32, h%{rows}, {inner})",
+            "croutons of 2 KiB of a Hexagon's vector memory; the array is n, h, w, c",
+            _HEXAGON,
+            (f"nhwc-{name}-1d", f"nhwc-{name}-2d"),
+        )
+        for name, rows, columns, inner in (
+            ("8h2w32c2w", 8, 4, "w%4//2, c%32, w%2"),
+            ("4h2w32c2w", 4, 4, "w%4//2, c%32, w%2"),
+            ("8h8w32c", 8, 8, "w%8, c%32"),
+            ("4h4w32c", 4, 4, "w%4, c%32"),
+        )
     ),
     CommonFormat(
         "FRACTAL_Z",

@@ -24,7 +24,7 @@ ALIAS: Final = regex(r"(?m)^[ \t]*(#[A-Za-z_][\w$]*)[ \t]*=[ \t]*(.+?)[ \t]*$")
 _TYPE: Final = regex(
     r"(?<![\w.])(?:tensor|memref|vector|!ttg\.memdesc|!triton_gpu\.memdesc|!tt\.memdesc)<"
 )
-_TRITON: Final = regex(r"#(ttg|triton_gpu)\.")
+_TRITON: Final = regex(r"#(ttg|triton_gpu|ttig|triton_intel_gpu)\.")
 _USED: Final = regex(r"#[A-Za-z_][\w$]*(?![\w$.<])")
 _CLOSING: Final = {">": "<", ")": "(", "]": "[", "}": "{"}
 

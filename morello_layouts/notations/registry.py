@@ -267,7 +267,7 @@ NOTATIONS: Final = (
         "triton",
         "an encoding of Triton",
         regex(
-            r"\s*(!|-|\{\s*(register|lane|warp|block|offset)\b|(?=[#t])[\s\S]*#(ttg|triton_gpu)\.)"
+            r"\s*(!|-|\{\s*(register|lane|warp|block|offset)\b|(?=[#t])[\s\S]*#(ttg|triton_gpu|ttig|triton_intel_gpu)\.)"
         ),
         "triton.text:parse_triton",
         "triton:TritonLayout",
@@ -362,7 +362,7 @@ NOTATIONS: Final = (
         "an operand of a matrix instruction",
         regex(
             r"\s*((cute::)?SM\d+(_|::)|(wgmma|mma|ldmatrix|stmatrix|movmatrix|tcgen05)\s*(\.|\s\w|\Z)|"
-            r"(gfx\w+\s+)?v_\w|t(dp|mm)\w|[^a-z\s][^a-z]*\bover\b)",
+            r"(gfx\w+\s+)?v_\w|t(dp|mm)\w|simdgroup_\w|[^a-z\s][^a-z]*\bover\b)",
             re.IGNORECASE,
         ),
         "fragments.text:parse_fragment",

@@ -63,8 +63,8 @@ class SampledAccess:
         parts = len(lanes) // max(1, len(index))
         coordinates, active = requests.coordinates[:, order], requests.active[:, order]
         requests = replace(requests, coordinates=coordinates, active=active)
-        places = row[:, order], index[:, order]
-        return SampledAccess(requests, bits, *places, lanes[::parts], banks)
+        row, index = row[:, order], index[:, order]
+        return SampledAccess(requests, bits, row, index, lanes[::parts], banks)
 
     def sample(self, most: int) -> SampledAccess:
         """Return a few of its instructions: the first ones, and others at random."""
@@ -76,8 +76,8 @@ class SampledAccess:
         which = np.concatenate([np.arange(half), np.sort(others)])
         of = self.requests
         few = replace(of, coordinates=of.coordinates[which], active=of.active[which])
-        rest = (each[which] for each in (self.row, self.index, self.phase_lanes))
-        return SampledAccess(few, self.bits, *rest, self.banks)
+        row, index, lanes = (x[which] for x in (self.row, self.index, self.phase_lanes))
+        return SampledAccess(few, self.bits, row, index, lanes, self.banks)
 
     def rounds(self, candidates: Sequence[PlacedTile]) -> Array:
         """Return the rounds of all phases in each placement: placements by phases."""

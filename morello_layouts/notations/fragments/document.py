@@ -6,7 +6,7 @@ neither reads the other.
 Sources: PTX ISA, "Warp Level Matrix Instructions" and "Asynchronous Warpgroup Level Matrix
 Instructions"; CUTLASS, ``include/cute/atom/mma_traits_sm*.hpp`` and ``copy_traits_sm*.hpp``, whose
 layouts number a thread's bits; AMD's Matrix Instruction Calculator; Intel's Architecture
-Instruction Set Extensions Programming Reference, "Intel AMX".
+Instruction Set Extensions Programming Reference, "Intel AMX"; MLX, ``steel/attn/mma.h``.
 """
 
 from __future__ import annotations
@@ -191,6 +191,12 @@ def wmma12_output(wave: int, lane: int, v: int) -> Pair:
     """D of WMMA on gfx12: eight rows to the half of a wave."""
     i = v + lane % 32 // 16 * 8
     return (i if wave == 32 else i + lane // 32 * 4), lane % 16
+
+
+def simdgroup(simd_lane_id: int, i: int) -> Pair:
+    """Metal's 8 by 8, as ``BaseMMAFrag::get_coord`` of MLX's kernels computes it."""
+    qid = simd_lane_id // 4
+    return (qid & 4) + simd_lane_id // 2 % 4, (qid & 2) * 2 + simd_lane_id % 2 * 2 + i
 
 
 def tile_rows(row: int, column: int) -> Pair:

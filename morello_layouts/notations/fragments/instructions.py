@@ -521,6 +521,15 @@ def _amx_instructions() -> Iterator[Instruction]:
         yield Instruction(name, "tile instruction of AMX", partial(_amx, *types))
 
 
+def _apple_instructions() -> Iterator[Instruction]:
+    """Metal's matrices of 8 by 8: a lane holds two neighbours of a row."""
+    axes = lanes([(0, 4, 2), (1, 4, 2), (0, 1, 4), (1, 2, 2)], [(1, 1, 2)])
+    for name, type_ in (("float", "f32"), ("half", "f16"), ("bfloat", "bf16")):
+        one = {"C": Operand(("row", "column"), (8, 8), type_, axes, document.simdgroup)}
+        words, remark = "matrix of a SIMD group", "as MLX's source has it; Apple does not say"
+        yield Instruction(f"simdgroup_{name}8x8", words, partial(dict, one), "C", remark=remark)
+
+
 @cache
 def instructions() -> Mapping[str, Instruction]:
     """Return all instructions by the keys of their names."""
@@ -529,6 +538,7 @@ def instructions() -> Mapping[str, Instruction]:
         templates.examples(),
         amd_instructions(),
         _amx_instructions(),
+        _apple_instructions(),
     )
     found: dict[str, Instruction] = {}
     for family in families:

@@ -92,7 +92,7 @@ class Umma(NamedTuple):
 
     def check(self) -> None:
         """Raise a LayoutError unless the sizes are those of an instruction."""
-        sizes = (128, 256) if self.pair else (64, 128)
+        sizes: tuple[int, ...] = (128, 256) if self.pair else (64, 128)
         if self.vector:
             sizes = (256,) if self.pair and self.bits == 8 else sizes[not self.pair :]
         step = 16 if self.pair else 8
@@ -143,8 +143,8 @@ class Umma(NamedTuple):
 
     def _rows(self, columns: int, part: Parts, *, folds: bool) -> Axes:
         """The axes of rows in data paths; ``folds`` if half of the columns lie below."""
-        room, path, dim = columns, [(0, 1, 128)], 1
-        unit = part[0][2] if part else 1
+        room, unit = columns, part[0][2] if part else 1
+        path: Parts = [(0, 1, 128)]
         if self.own == 64 and not self.pair:  # 16 of 32 paths
             path = [(0, 16, 4), (0, 1, 16, 32)]
         elif self.own == 64 and folds:
@@ -152,10 +152,8 @@ class Umma(NamedTuple):
             path = [(1, room, 2), (0, 1, 64)]
         elif self.own == 64:
             path = [(None, 1, 2), (0, 1, 64)]
-        cta = [(0, self.own, 2)] if self.pair else []
-        column = (dim, unit, room)
-        named = [("cta", cta), ("path", path), ("column", [column]), ("part", part)]
-        return _axes(named)
+        cta: Parts = [(0, self.own, 2)] if self.pair else []
+        return _axes([("cta", cta), ("path", path), ("column", [(1, unit, room)]), ("part", part)])
 
     def _metadata(self) -> Operand:
         """Where the metadata are: 4 bits say which elements of a group are not zeros."""

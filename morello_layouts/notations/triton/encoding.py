@@ -28,6 +28,8 @@ KINDS: Final = {
         f"tilesPerWarp?:sizes elementBitWidth?:power {_CLUSTER}",
         "amd_wmma": f"version:number isTranspose:flag ctaLayout?:warps warpsPerCTA?:sizes "
         f"tilesPerWarp?:sizes instrShape?:sizes {_CLUSTER}",
+        "dpas": "repeatCount:power systolicDepth:power executionSize:power opsPerChan:power "
+        "threadsPerWarp:power warpsPerCTA:sizes repCluster?:sizes",
         "linear": "register:bases lane:bases warp:bases block?:bases",
         "swizzled_shared": _SWIZZLED,
         "amd_rotating_shared": _SWIZZLED,
@@ -38,7 +40,7 @@ KINDS: Final = {
         "shared_linear": "offset:bases block?:bases alignment?:power",
     }.items()
 }
-_TENSOR_CORES: Final = ("nvidia_mma", "amd_mfma", "amd_wmma")
+_TENSOR_CORES: Final = ("nvidia_mma", "amd_mfma", "amd_wmma", "dpas")
 MEMORY_KINDS: Final = tuple(kind for kind in KINDS if "shared" in kind)
 _OUTSIDE: Final = ("paddings", "alignment")
 """Fields that stand outside of the braces."""
@@ -171,7 +173,9 @@ class Encoding(Displayed):
         inside = ", ".join(text for name, text in self.texts if name not in _OUTSIDE)
         before = "".join(f"{text} " for name, text in self.texts if name == "paddings")
         after = "".join(f", {text}" for name, text in self.texts if name == "alignment")
-        return f"#ttg.{self.kind}<{before}{{{inside}}}{after}>"
+        return (
+            f"#{'ttig' if self.kind == 'dpas' else 'ttg'}.{self.kind}<{before}{{{inside}}}{after}>"
+        )
 
 
 _ONE_EACH: Final = "give one for each dimension"
@@ -295,7 +299,7 @@ _RULES: Final[Mapping[str, tuple[Rule, ...]]] = {
         (
             lambda e: _parent(e).kind in ("blocked", *_TENSOR_CORES),
             "parent",
-            "a blocked, nvidia_mma, amd_mfma or amd_wmma encoding",
+            "a blocked, nvidia_mma, amd_mfma, amd_wmma or dpas encoding",
         ),
         (lambda e: e.rank in (None, 2, 3), "parent", "2 or 3 dimensions"),
         (lambda e: _parent(e).kind == "blocked" or "kWidth" in e, "kWidth", "a power of two"),
@@ -334,6 +338,14 @@ _RULES: Final[Mapping[str, tuple[Rule, ...]]] = {
             "instrShape",
             "[16, 16, k] or [32, 16, k]",
         ),
+    ),
+    "dpas": (
+        (lambda e: e.rank in (2, 3), "warpsPerCTA", "2 or 3 sizes"),
+        (lambda e: e.number("repeatCount") <= 8, "repeatCount", "1 to 8"),
+        (lambda e: e.number("systolicDepth") == 8, "systolicDepth", "8"),
+        (lambda e: e.number("executionSize") in (8, 16), "executionSize", "8 or 16"),
+        (lambda e: e.number("opsPerChan") <= 4, "opsPerChan", "1, 2 or 4"),
+        (lambda e: e.number("threadsPerWarp") in (16, 32), "threadsPerWarp", "16 or 32"),
     ),
     "nvmma_shared": (
         (

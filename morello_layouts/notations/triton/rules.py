@@ -1,6 +1,7 @@
 """Triton's rules from an encoding to the bases of its places, one for each kind of encoding.
 
-Source: ``lib/Dialect/TritonGPU/IR/LinearLayoutConversions.cpp`` of triton 3.9. An *operand* of a
+Source: ``lib/Dialect/TritonGPU/IR/LinearLayoutConversions.cpp`` of triton 3.9, and of Intel's
+backend its namesake and ``TritonIntelGPUAttrDefs.td``. An *operand* of a
 dot is A (0), of rows and k, or B (1), of k and columns; dimensions before these two are batches.
 """
 
@@ -403,6 +404,37 @@ def _nvmma(e: Encoding, shape: list[int]) -> Bases:
     return _with_blocks(tile.fit(part), _blocks(e, rank), shape)
 
 
+def _dpas(e: Encoding, shape: list[int]) -> Bases:
+    rank, threads, size = len(shape), e.number("threadsPerWarp"), e.number("executionSize")
+    order = _row_major(rank)
+    tile = Tile(rank).spread("lane", size, order[0]).spread("lane", threads // size, order[1])
+    tile.spread("register", e.number("repeatCount") * size // threads, order[1])
+    tile.spread_all("register", e.numbers("repCluster") or (1,) * rank, order[:2])
+    tile.spread_all("warp", e.numbers("warpsPerCTA"), order)
+    return _with_blocks(tile, (), shape)
+
+
+def _dpas_dot(e: Encoding, parent: Encoding, shape: list[int]) -> Bases:
+    """A: a row of 16 or 32 bits to a lane; B: the operands of a channel, then the next rows."""
+    rank, operand, number = len(shape), e.number("opIdx"), parent.number
+    order = _k_first(rank, operand)
+    k, other = order[:2]
+    threads, depth, operands = (
+        number(x) for x in ("threadsPerWarp", "systolicDepth", "opsPerChan")
+    )
+    if operand == 0:
+        packed = 2 if operands == 4 else 1
+        size, lines, along, across = depth * operands // packed, number("repeatCount"), k, other
+    else:
+        packed, size, lines, along, across = operands, number("executionSize"), depth, other, k
+    tile = Tile(rank, order).spread("register", packed, k).spread("lane", size, along)
+    tile.spread("lane", threads // size, across)
+    tile.spread("register", lines * size // threads, across)
+    tile.spread("register", (parent.numbers("repCluster") or (1,) * rank)[other], other)
+    _without_k(tile, "warp", parent.numbers("warpsPerCTA"), _row_major(rank), k)
+    return _with_blocks(tile, (), shape)
+
+
 def _packed(column: int, in_pairs: bool) -> int:
     """The column of a slot; of 16 slots for pairs of 4-bit floats, 8 hold what the others do."""
     return column // 16 * 8 + column % 8 if in_pairs else column
@@ -427,6 +459,7 @@ _RULES = {
     "nvidia_mma": _nvidia_mma,
     "amd_mfma": _mfma,
     "amd_wmma": _wmma,
+    "dpas": _dpas,
     "linear": _linear,
     "swizzled_shared": _swizzled,
     "amd_rotating_shared": _swizzled,
@@ -439,4 +472,5 @@ _DOTS = {
     "nvidia_mma": _nvidia_dot,
     "amd_mfma": _mfma_dot,
     "amd_wmma": _wmma_dot,
+    "dpas": _dpas_dot,
 }

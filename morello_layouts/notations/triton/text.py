@@ -100,7 +100,7 @@ _ELEMENT: Final = Terminal("an element type", "[A-Za-z][A-Za-z0-9]*")
 _EXTRA: Final = Terminal(
     "a memory space", r"#(ttg|triton_gpu)\.shared_memory|mutable|[0-9]+(x[0-9]+)*"
 )
-_KIND: Final = Terminal("an encoding", r"#(ttg|triton_gpu)\.[A-Za-z_0-9]+")
+_KIND: Final = Terminal("an encoding", r"#(ttg|triton_gpu|ttig|triton_intel_gpu)\.[A-Za-z_0-9]+")
 _ALIAS: Final = Terminal("an alias", "#[A-Za-z_][A-Za-z0-9_$]*(?![A-Za-z0-9_$.])")
 _FLAG: Final = Terminal("true or false", r"(true|false)\b")
 # LinearLayout::toString writes "- lane=1 -> (0, 2)", "lane=2 -> (0, 4)" and so on.
@@ -118,6 +118,7 @@ _OLD_FIELDS: Final = {
     ("amd_wmma", "isTransposed"): "isTranspose",
     ("amd_mfma", "isTranspose"): "isTransposed",
     ("padded_shared", "intervals"): "paddings",
+    **{("dpas", name): "" for name in "ABC"},  # sizes that follow from the others
 }
 
 
@@ -337,6 +338,7 @@ _KINDS: Final = {
     "nvidia_mma": "the result of NVIDIA's tensor cores",
     "amd_mfma": "the result of AMD's matrix cores, 64 lanes",
     "amd_wmma": "the result of AMD's matrix cores, 32 lanes",
+    "dpas": "the result of Intel's matrix engines, 16 lanes",
     "linear": "registers and lanes by their bases",
     "swizzled_shared": "shared memory, rows xored with their phase",
     "amd_rotating_shared": "shared memory, rows xored with their phase and block",
@@ -364,6 +366,11 @@ _FIELDS: Final = {
     "isTranspose": "whether lanes lie along columns",
     "tilesPerWarp": "tiles that a warp repeats along each dimension",
     "elementBitWidth": "bits of an element",
+    "repeatCount": "rows of the result of an instruction",
+    "executionSize": "columns of the result of an instruction",
+    "systolicDepth": "steps of an instruction along k",
+    "opsPerChan": "elements along k in each step: those of 32 bits",
+    "repCluster": "tiles that a warp repeats along each dimension",
     "ctaLayout": "how tiles are arranged over registers and warps",
     "register": "coordinate of the element at each bit of the register",
     "lane": "coordinate at each bit of the lane",

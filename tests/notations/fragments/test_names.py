@@ -15,7 +15,7 @@ COUNTS = [
     ("SM90_", 924), ("SM90::", 912), ("SM100_", 205), ("SM103_", 2), ("SM120_", 6), ("mma.", 184),
     ("wgmma.", 930),
     ("ldmatrix.", 12), ("stmatrix.", 9), ("tcgen05.", 102), ("v_mfma", 60), ("gfx11 v_wmma", 12),
-    ("gfx12 v_wmma", 22), ("tdp", 10), ("tmm", 1),
+    ("gfx12 v_wmma", 22), ("tdp", 10), ("tmm", 1), ("simdgroup_", 3),
 ]  # fmt: skip
 
 

@@ -18,7 +18,7 @@ SCALES = rows("cutlass_blockscale_sf.tsv.xz")
 
 
 def test_the_tables_are_complete() -> None:
-    assert (len(BRICKS), len(SCALES), len(FORMATS)) == (15, 25, 31)
+    assert (len(BRICKS), len(SCALES), len(FORMATS)) == (15, 25, 36)
 
 
 @each_row("row", SCALES, ids=[" ".join(row[:4]) for row in SCALES])
@@ -102,3 +102,19 @@ def test_batches_lie_one_after_the_other() -> None:
     assert batched(1, 2, 16, 17) == 5 * one.size + one(16, 17)
     names = [dim.name for dim in ml.explain("nz", (2, 3, 17, 18)).arrays[0].description.dimensions]
     assert names == ["b0", "b1", "m", "n"]
+
+
+def test_a_face_of_tenstorrent() -> None:
+    """Bytes of bf16: rows 0 to 15 and columns 16 to 31 of a tile begin at 512, the next at 1024."""
+    m = ml.index_map("TILE_LAYOUT", (64, 64))
+    assert [2 * m(*at) for at in ((0, 16), (16, 0), (16, 16), (0, 32), (32, 0))] == [
+        512, 1024, 1536, 2048, 4096,
+    ]  # fmt: skip
+
+
+def test_croutons_of_hexagon_by_reshapes() -> None:
+    """As TVM's tests make them: reshape, then transpose; 2 KiB of 16 bits each."""
+    data = np.arange(16 * 8 * 64).reshape(1, 16, 8, 64)
+    wanted = data.reshape(1, 2, 8, 2, 2, 2, 2, 32).transpose(0, 1, 3, 6, 2, 4, 7, 5)
+    m = ml.index_map("nhwc-8h2w32c2w-2d", data.shape)
+    assert (ml.pack(m, data).reshape(-1) == wanted.reshape(-1)).all()

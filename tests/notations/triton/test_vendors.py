@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 from math import log2
+from typing import Any
 
 import pytest
 
@@ -173,3 +174,74 @@ def test_other_instructions(instruction: str, result: str, width: int, operand_n
     if number is not None:
         encoding = f"#ttg.dot_op<{{opIdx = {number}, parent = {result}, kWidth = {width}}}>"
     assert ml.are_equivalent(fragment, encoding, fragment.sizes).holds
+
+
+# Intel's dpas, as the pictures of TritonIntelGPUAttrDefs.td show it: no machine of ours ran it.
+DPAS = (
+    "#ttig.dpas<{{repeatCount = 8, systolicDepth = 8, executionSize = 16, opsPerChan = {ops}, "
+    "threadsPerWarp = {threads}, warpsPerCTA = [{warps}], repCluster = [{cluster}]}}>"
+)
+
+
+def dpas(operand: int | None, shape: tuple[int, int], **given: Any) -> list[list[dict[str, int]]]:
+    usual = {"ops": 2, "threads": 16, "warps": "1, 1", "cluster": "1, 1"}
+    text = DPAS.format(**usual | given)
+    if operand is not None:
+        text = f"#ttg.dot_op<{{opIdx = {operand}, parent = {text}, kWidth = 1}}>"
+    m = ml.index_map(text, shape)
+    return [[dict(m.place(i, j).holders[0]) for j in range(shape[1])] for i in range(shape[0])]
+
+
+LANES = [  # operand, operands of a channel, threads, shape, the lane of a row and column
+    (0, 2, 16, (8, 16), lambda _, j: j),
+    (0, 1, 16, (8, 8), lambda i, j: i % 2 * 8 + j),
+    (0, 4, 16, (8, 32), lambda _, j: j // 2),
+    (0, 2, 32, (8, 16), lambda i, j: i % 2 * 16 + j),
+    (1, 2, 16, (16, 16), lambda _, j: j),
+    (1, 2, 32, (16, 16), lambda i, j: i // 2 % 2 * 16 + j),
+    (None, 2, 16, (8, 16), lambda _, j: j),
+    (None, 2, 32, (8, 16), lambda i, j: i % 2 * 16 + j),
+]
+
+
+@each_row("operand, ops, threads, shape, lane", LANES)
+def test_lanes_of_dpas(
+    operand: int | None, ops: int, threads: int, shape: tuple[int, int], lane: Any
+) -> None:
+    places = dpas(operand, shape, ops=ops, threads=threads)
+    for i, row in enumerate(places):
+        for j, place in enumerate(row):
+            assert place["lane"] == lane(i, j)
+    per = shape[0] * shape[1] // threads
+    assert {place["register"] for row in places for place in row} == {*range(per)}
+
+
+# The picture of warps and their registers, of 8 registers each: C of 64x128, A and B of f16.
+TILES = [
+    (None, (64, 128), (8, 16), lambda i, j: (2 * (i // 2 % 2) + j // 2 % 2,
+                                             j % 2 + 2 * (i % 2) + 4 * (j // 4) + 8 * (i // 4))),
+    (0, (64, 32), (8, 16), lambda i, j: (2 * (i // 2 % 2), i % 2 + 2 * j + 4 * (i // 4))),
+    (1, (32, 128), (16, 16), lambda i, j: (j // 2 % 2, j % 2 + 2 * i + 4 * (j // 4))),
+]  # fmt: skip
+
+
+@each_row("operand, shape, tile, wanted", TILES)
+def test_tiles_of_dpas(
+    operand: int | None, shape: tuple[int, int], tile: tuple[int, int], wanted: Any
+) -> None:
+    places = dpas(operand, shape, warps="2, 2", cluster="2, 2")
+    own = tile[0] * tile[1] // 16
+    for i, row in enumerate(places):
+        for j, place in enumerate(row):
+            warp, registers = place["warp"], place["register"] // own
+            assert (warp, registers) == wanted(i // tile[0], j // tile[1])
+
+
+def test_old_spellings_of_dpas() -> None:
+    new = DPAS.format(ops=2, threads=16, warps="4, 1", cluster="1, 1")
+    old = new.replace("#ttig", "#triton_intel_gpu").replace(
+        ", repCluster = [1, 1]", ", A = [8, 16], B = [16, 16], C = [8, 16]"
+    )
+    assert ml.equal(ml.index_map(new, (32, 16)), ml.index_map(old, (32, 16))).holds
+    with pytest.raises(ml.ParseError, match="systolicDepth"):
+        ml.parse(new.replace("systolicDepth = 8", "systolicDepth = 4"))
