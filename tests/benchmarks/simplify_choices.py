@@ -195,7 +195,9 @@ def own_form(case: Case) -> tuple[Any, Any]:
 def own(case: Case, target: str) -> Tree:
     """The answer of this library."""
     form, facts = own_form(case)
-    found = readable(form, facts.forms)[0] if target == "readable" else cheapest(form)
+    found = readable(form, facts.forms)[0]
+    if target == "cheapest":
+        found = cheapest(found if facts.forms else form)
     return _sized(ours.read(facts.named(found)))
 
 
@@ -292,10 +294,11 @@ def cases(seed: int, count: int) -> Iterator[Case]:
     for family in FAMILIES:
         seen = set[str]()
         random = Random(f"{seed} {family.__name__}")
-        while len(seen) < count:
+        for _ in range(100 * count):  # a family may have fewer
             case = family(random)
-            if show(case.tree) + str(case.bounds) not in seen:
-                seen.add(show(case.tree) + str(case.bounds))
+            key = f"{show(case.tree)} {case.bounds} {case.assume}"
+            if key not in seen and len(seen) < count:
+                seen.add(key)
                 yield case
 
 
@@ -303,7 +306,7 @@ def main() -> None:
     """Ask, judge and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--count", type=int, default=40)
+    parser.add_argument("--count", type=int, default=30)
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     totals: dict[str, dict[str, int]] = {}

@@ -284,6 +284,17 @@ Theorem extremum_scale : forall g x y, 0 < g -> max(g * x, g * y) = g * max(x, y
   max(x, y).
 Proof. intros. repeat split; by_cases. Qed.
 
+Theorem extremum_bit : forall x, 0 <= 1 - x -> max(x, 0) = (ge0 (x - 1)) /\ min(-x, 0) = -(ge0 (x
+  - 1)).
+Proof. intros. split; by_cases. Qed.
+
+Theorem extremum_cancel : forall p x y z, p * max(x, y) + z - p * x = p * max(0, y - x) + z /\ p *
+  min(x, y) + z - p * x = p * min(0, y - x) + z.
+Proof.
+  intros. replace (Z.max 0 (y - x)) with (Z.max x y - x) by lia.
+  replace (Z.min 0 (y - x)) with (Z.min x y - x) by lia. split; ring.
+Qed.
+
 Lemma div_max x y s : 0 < s -> Z.max x y // s = Z.max (x // s) (y // s).
 Proof.
   intros. destruct (Z.max_spec x y) as [[? ->] | [? ->]];

@@ -357,6 +357,29 @@ ENTRIES = {
         Example(_most(i, number(-1)), "i", _most(i, number(1)), "i may be 0", i),
         ((_least(8 * j + 7, number(31)), "8*j + 7"), (_most(x + 1, x), "x + 1")),
     ),
+    "extremum-bit": Entry(
+        (make.extremum_of_bit,),
+        (make.extremum_of_two, make.extremum_of_sum_and_number),
+        Example(
+            _most(variable("r", -9, 1), number(0)),
+            "(r >= 1)",
+            _most(variable("r", -9, 2), number(0)),
+            "r may be 2",
+            _ge(variable("r", -9, 2) - 1),
+        ),
+        ((_least(13 - 2 * variable("r", 0, 7), number(0)), "-(2*r >= 14)"),),
+    ),
+    "extremum-cancel": Entry(
+        (make.extremum_less_part,),
+        (make.extremum_less_other,),
+        Example(
+            4 * _least(2 * i, number(13)) - 8 * i,
+            "4*min(0, -2*i + 13)",
+            4 * _least(2 * i, number(13)) - 7 * i,
+            "i does not cancel",
+            4 * _least(number(0), 13 - 2 * i),
+        ),
+    ),
     "extremum-shift": Entry(
         (make.extremum_with_common, make.extremum_of_sum_and_number),
         (make.extremum_without_common,),

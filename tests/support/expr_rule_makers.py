@@ -1061,3 +1061,25 @@ def opposite_condition(pick: Pick) -> AffineExpr:
 def other_multiple_of_condition(pick: Pick) -> AffineExpr:
     k = nonzero(pick, 4)
     return condition_of(pick) * -k + k * [2, -1][pick(0, 1)]
+
+
+def extremum_of_bit(pick: Pick) -> Call:
+    x, kind = span(pick, -pick(1, 9), 1), pick(0, 1)
+    return Call(["max", "min"][kind], (x * [1, -1][kind], constant_form(0)))
+
+
+def extremum_of_two(pick: Pick) -> Call:
+    x, kind = span(pick, -pick(1, 9), 2), pick(0, 1)
+    return Call(["max", "min"][kind], (x * [1, -1][kind], constant_form(0)))
+
+
+def extremum_less_part(pick: Pick) -> AffineExpr:
+    y, c = variable("y", -9, 9) * nonzero(pick, 3) + pick(-3, 3), nonzero(pick, 3)
+    inner = extremum(pick, y, [variable("z", -9, 9), constant_form(5)][pick(0, 1)])
+    return AffineExpr(((inner, c),), 0) - y * c
+
+
+def extremum_less_other(pick: Pick) -> AffineExpr:
+    y, c = variable("y", -9, 9) * pick(1, 3), nonzero(pick, 3)
+    inner = extremum(pick, y, variable("z", -9, 9))
+    return AffineExpr(((inner, c),), 0) - y * c + variable("y", -9, 9)

@@ -508,6 +508,10 @@ def comparison(x: Call) -> tuple[AffineExpr, str, AffineExpr]:
     plus = AffineExpr(tuple([(a, c) for a, c in form.terms if sign(c) > 0]), 0)
     minus = AffineExpr(tuple([(a, -c) for a, c in form.terms if sign(c) < 0]), 0)
     const = form.const
+    if mark == ">=" and isinstance(const, SizeExpr) and (not plus.terms or not minus.terms):
+        more = const + 1  # i < N in place of i <= N - 1
+        if isinstance(more, int) or len(more.terms) < len(const.terms):
+            return (plus, ">", -const - 1 + minus) if plus.terms else (minus, "<", plus + const + 1)
     if not plus.terms:
         return minus, mark.replace(">", "<"), plus + const
     if minus.terms and const == -1 and mark == ">=":

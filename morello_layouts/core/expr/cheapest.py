@@ -19,6 +19,7 @@ from morello_layouts.core.expr.affine import (
     call,
     digit,
     floors_of,
+    is_condition,
     variable,
     with_operands,
 )
@@ -166,7 +167,10 @@ class _FormSearch:
                 fitted = min(self.canonicalize(fits), self.fits.form(simple), key=self.cost)
         found += map(self.repeated, self.starts(fitted))
         best = min([*found, *map(self.fits.form, found), fits], key=self.cost)
-        return min(substitute(best, self.hidden) if self.hidden else best, form, key=self.cost)
+        if self.hidden:
+            best = substitute(best, self.hidden)
+            best = min(best, _with_choice(best), key=self.cost)
+        return min(best, form, key=self.cost)
 
     def without_xors(self, form: AffineExpr) -> AffineExpr:
         """Return the form with a variable for each operation on forms, whose parts are searched."""
@@ -445,6 +449,16 @@ def _combinations(choices: Sequence[list[_Writing]]) -> Iterator[tuple[_Writing,
     if prod(map(len, choices)) > SEARCH_COMBINATIONS:
         choices = [some[:2] for some in choices[:4]] + [some[:1] for some in choices[4:]]
     return product(*choices)
+
+
+def _with_choice(form: AffineExpr) -> AffineExpr:
+    """Return a sum of a number and a multiple of a condition as a choice of two numbers."""
+    for atom, c in form.terms:
+        one = AffineExpr(((atom, 1),), 0)
+        if form.const and c not in (1, -1) and is_condition(one):
+            numbers = (AffineExpr((), form.const + c), AffineExpr((), form.const))
+            return form - one * c - form.const + call("select", one, *numbers)
+    return form
 
 
 def _factored(form: AffineExpr, model: CostModel) -> AffineExpr:

@@ -114,7 +114,9 @@ def _common_const(kind: str, parts: Sequence[AffineExpr]) -> Int:
     # A sum of k parts with this constant costs k additions, and one with the rest of the others.
     saved = count - 1 - consts.get(0, 0)
     # Beside a number it costs the same, and 8·x + 7 and 63 become multiples of 8.
-    alone = kind != "select" and len(consts) == 1 and len(parts) > count
+    numbers = [part.const for part in parts if not part.terms]
+    alone = kind != "select" and len(consts) == 1 and all(isinstance(n, int) for n in numbers)
+    alone = alone and bool(numbers)
     return best if best != 0 and (saved >= 1 or (saved == 0 and alone)) else 0
 
 
@@ -133,6 +135,33 @@ def extremum_scale(x: Call) -> AffineExpr | None:
     by = -g if is_negative else g
     parts = (AffineExpr(tuple([(a, c // by) for a, c in p.terms]), p.const // by) for p in x.parts)
     return call(_OPPOSITE[x.kind] if is_negative else x.kind, *parts) * by
+
+
+def extremum_bit(x: Call) -> AffineExpr | None:
+    """max(x, 0) = (x - 1 >= 0), and min(-x, 0) = -(x - 1 >= 0).
+
+    If [1 - x] is at least 0.
+    """
+    left = [part for part in x.parts if part != _ZERO]
+    up = 1 if x.kind == "max" else -1
+    if len(x.parts) != 2 or len(left) != 1 or not is_at_least(1 - left[0] * up, 0):
+        return None
+    return call(">=", left[0] * up - 1) * up
+
+
+def extremum_cancel(form: AffineExpr) -> AffineExpr | None:
+    """p·max(x, y) + z - p·x = p·max(0, y - x) + z, and p·min(x, y) + z - p·x = p·min(0, y - x) + z.
+
+    For any x, y and z; all terms of x cancel.
+    """
+    factors = dict(form.terms)
+    for atom, c in form.terms:
+        if isinstance(atom, Call) and atom.kind in ("min", "max") and len(atom.parts) == 2:
+            for part in atom.parts:
+                if part.terms and all(factors.get(a) == -c * k for a, k in part.terms):
+                    rest = form - AffineExpr(((atom, c),), 0) + part * c
+                    return rest + call(atom.kind, *(other - part for other in atom.parts)) * c
+    return None
 
 
 def push_into_choice(d: Digit) -> AffineExpr | None:
@@ -393,7 +422,20 @@ def facts_of(condition: AffineExpr, holds: bool) -> Iterator[AffineExpr]:
 
 def follows(form: AffineExpr, least: int, facts: Iterable[AffineExpr]) -> bool:
     """Return whether a form is at least a number where the facts are at least 0."""
-    return any(is_at_least(form - fact, least) for fact in facts)
+    return any(
+        is_at_least(form - fact * times, least)
+        for fact in facts
+        for times in {1, *_multiples_in(form, fact)}
+    )
+
+
+def _multiples_in(form: AffineExpr, fact: AffineExpr) -> Iterator[int]:
+    """Yield how often a fact goes into a form, by its first term."""
+    for atom, c in form.terms:
+        if fact.terms and atom == fact.terms[0][0]:
+            step = fact.terms[0][1]
+            if isinstance(c, int) and isinstance(step, int) and c % step == 0 and c // step > 1:
+                yield c // step
 
 
 def narrowed(variables: Iterable[Var], facts: Iterable[AffineExpr]) -> dict[str, AffineExpr]:

@@ -545,6 +545,7 @@ XOR_RULES: tuple[Rule[Call], ...] = (
 EXTREMUM_RULES: tuple[Rule[Call], ...] = (
     Rule("extremum-nested", choices.extremum_nested),
     Rule("extremum-decided", choices.extremum_decided),
+    Rule("extremum-bit", choices.extremum_bit),
     Rule("extremum-shift", choices.extremum_shift),
     Rule("extremum-scale", choices.extremum_scale),
 )
@@ -588,6 +589,7 @@ SUM_RULES: tuple[Rule[AffineExpr], ...] = (
     Rule("fold-div-mod", fold_div_mod),
     Rule("subtract-mod", subtract_mod),
     Rule("compare-not", choices.compare_not),
+    Rule("extremum-cancel", choices.extremum_cancel),
 )
 
 LAST_RULES: tuple[Rule[AffineExpr], ...] = (Rule("reduce-factor", reduce_factor),)

@@ -18,6 +18,7 @@ from morello_layouts.core.expr.affine import (
     is_condition,
     with_operands,
 )
+from morello_layouts.core.expr.bounds import Interval
 from morello_layouts.core.expr.choices import decided, facts_of, follows, narrowed, without_smaller
 from morello_layouts.core.expr.conversions import latex
 from morello_layouts.core.expr.rules import (
@@ -31,6 +32,8 @@ from morello_layouts.core.expr.rules import (
     Node,
     Rule,
 )
+from morello_layouts.core.expr.digit_choices import OPERATIONS
+from morello_layouts.core.expr.sizes import Int
 from morello_layouts.core.expr.substitution import replace_atoms, substitute
 from morello_layouts.core.fields import frozen
 
@@ -98,10 +101,27 @@ def readable(
     """
     steps: list[RewriteStep] = []
     simplifier = _Rewriter(steps)
+    for fact in facts:
+        if not fact.terms:  # of sizes alone: M <= N makes i < M also i < N
+            form = _with_bounds(form, fact.const, simplifier.run)
     result = simplifier.run(simplifier.simplify_under(facts, form) if facts else form)
     while (after := simplifier.apply_first(READABLE_RULES, result)) is not None:
         result = simplifier.run(after)
     return result, tuple(steps)
+
+
+def _with_bounds(
+    form: AffineExpr, more: Int, simplify: Callable[[AffineExpr], AffineExpr]
+) -> AffineExpr:
+    """Return a form simplified for larger upper bounds, if it has fewer operations then."""
+    wider = {
+        v.name: _alone(Var(v.name, Interval(v.interval.lo, v.interval.hi + more)))
+        for v in form.variables()
+        if v.interval.hi is not None
+    }
+    own = {v.name: _alone(v) for v in form.variables() if v.name in wider}
+    found = substitute(simplify(substitute(form, wider)), own)
+    return min(form, found, key=lambda x: OPERATIONS.cost(simplify(x)))
 
 
 class _Rewriter:
@@ -323,7 +343,7 @@ _DIGIT_RULES = {
 _SUM_RULES = {
     (is_joined, differences, chooses): _but(
         SUM_RULES,
-        *(() if chooses else ("compare-not",)),
+        *(() if chooses else ("compare-not", "extremum-cancel")),
         *(("join-digits",) if is_joined else ()),
         *(() if differences else ("fold-div-mod", "subtract-mod")),
     )
