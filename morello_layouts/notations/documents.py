@@ -74,7 +74,7 @@ def by_formulas(
 ) -> tuple[int, int] | None:
     """Return the row-major place in a box, and the size of the box by TVM's ``map_shape``.
 
-    TVM knows no bounds of an exclusive or: then there is None.
+    TVM knows no bounds of an exclusive or, a choice, or a least value: then there is None.
 
     Args:
         formulas: trees of constants, names, floors and remainders: the coordinate in the box.

@@ -202,4 +202,5 @@ def _distinct(first: Array, last: Array, active: NDArray[np.bool_], unit: int) -
     inside = active[..., None] & (units <= high[..., None])
     kept = np.where(inside, units, -1).reshape(len(first), prod(units.shape[1:]))
     kept.sort(axis=1)
-    return (np.diff(kept, axis=1, prepend=-1) != 0).sum(axis=1)
+    found: Array = (np.diff(kept, axis=1, prepend=-1) != 0).sum(axis=1)
+    return found
