@@ -226,8 +226,8 @@ def _proof(opcode: str, x: XlaShape, y: XlaShape, order: str) -> tuple[bool | No
         from morello_layouts.proof import is_bitcast  # loads ISL
 
     is_known = all(isinstance(n, int) for n in (*one.dims, *other.dims))
-    maps = map(_map_of, (one, other)) if is_known else met(Subject(one), Subject(other))
-    answer = is_bitcast(*maps, how)
+    pair = (_map_of(one), _map_of(other)) if is_known else met(Subject(one), Subject(other))
+    answer = is_bitcast(pair[0], pair[1], how)
     is_named = answer.holds and opcode == "bitcast" and " " in answer.correspondence
     return answer.holds, answer.kind, answer.correspondence if is_named else answer.reason
 
