@@ -56,6 +56,7 @@ CHAIN_STEPS: Final = 64  #: Moves of a program that are followed, one after the 
 DEVICE_IDS: Final = 1 << 16  #: Devices that a mesh lists one by one: a text of so many is 400 kB.
 #: Devices for which a resharding counts elements: a second, and tens of megabytes.
 RESHARD_DEVICES: Final = 1 << 22
+RESHARD_PARTS: Final = 1 << 14  #: Parts along a dimension that are kept for other devices.
 #: Distances of two repeated intervals that are looked at, each for all devices at once.
 RESHARD_STEPS: Final = 1 << 10
 #: Pairs of parts that are counted one by one if no formula for all of them is known.

@@ -11,11 +11,13 @@ from typing import Any, NamedTuple, TypeAlias
 from morello_layouts.core.description import listed
 from morello_layouts.core.expr.sizes import Int, is_nonnegative
 from morello_layouts.core.fields import frozen
+from morello_layouts.core.limits import RESHARD_PARTS
 from morello_layouts.core.recipe import delinearize, known, linear_index
 from morello_layouts.machines.resharding.combs import (
     Comb,
     CutLevel,
     Message,
+    Run,
     intersection,
     part,
     touched,
@@ -140,9 +142,12 @@ class Exchange:
         free = self.target.free_axes
         return tuple(k for k in free if not self.is_common or k in self.source.cut_axes)
 
+    @cached_property
+    def _size(self) -> dict[int, int]:
+        return {k: axis.size for end in self.ends for k, axis in end.axes.items()}
+
     def _sizes(self, axes: Sequence[int]) -> list[int]:
-        every = {**self.source.axes, **self.target.axes}
-        return [every[k].size for k in axes]
+        return [self._size[k] for k in axes]
 
     def _number(self, axes: Sequence[int], values: Values) -> int:
         number: int = linear_index([values[k] for k in axes], self._sizes(axes), 0)
@@ -175,12 +180,12 @@ class Exchange:
             return
         copies, receivers = prod(self._sizes(self.spread)), prod(self._sizes(self.over))
         same = {k: needs[k] for k in self.same}
-        for held, combs in self._choices(self.target, self.source, needs):
+        for held, runs in self._choices(self.target, self.source, needs):
             if has is not None and all(has[k] == x for k, x in held.items()):
                 continue
             number = self._rank(held, needs) * receivers + self._number(self.over, needs)
             chosen = self._coordinate(self.spread, number % copies)
-            yield _message(self.source.device({**same, **chosen, **held}), device, combs)
+            yield Message(self.source.device({**same, **chosen, **held}), device, runs)
 
     def sends(self, device: int) -> Iterator[Message]:
         """Yield the messages that a device has to send."""
@@ -190,14 +195,14 @@ class Exchange:
         copies, receivers = prod(self._sizes(self.spread)), prod(self._sizes(self.over))
         own = self._number(self.spread, has)
         same = {k: has[k] for k in self.same}
-        for needed, combs in self._choices(self.source, self.target, has, same):
+        for needed, runs in self._choices(self.source, self.target, has, same):
             first = (own - self._rank(has, needed) * receivers) % copies
             for number in range(first, receivers, copies):
                 at = {**same, **self._coordinate(self.over, number), **needed}
                 receiver = self.target.device(at)
                 theirs = at if self.is_common else self.source.values(receiver)
                 if theirs is None or any(theirs[k] != has[k] for k in self.source.cut_axes):
-                    yield _message(device, receiver, combs)
+                    yield Message(device, receiver, runs)
 
     def keeps(self, device: int) -> Message | None:
         """Return what a device holds before and after, as a message to itself; None if nothing."""
@@ -206,32 +211,51 @@ class Exchange:
             return None
         ends = zip(known(self.shape), self.source.cuts, self.target.cuts, strict=True)
         combs = [intersection(part(a, has, n), part(b, needs, n)) for n, a, b in ends]
-        return _message(device, device, combs) if all(combs) else None
+        return Message(device, device, tuple(map(_runs, combs))) if all(combs) else None
+
+    @cached_property
+    def _kept(self) -> dict[Any, list[tuple[Values, tuple[Run, ...]]]]:
+        """What :meth:`_met` found along dimensions: devices differ in few of them at a time."""
+        return {}
+
+    def _met(
+        self, one: End, other: End, dim: int, at: Values, fixed: Values
+    ) -> list[tuple[Values, tuple[Run, ...]]]:
+        """Return the coordinates of the other end that hold some of a part along a dimension."""
+        cut, there = one.cuts[dim], other.cuts[dim]
+        wanted = {k: fixed[k] for k in _axes(there) if k in fixed}
+        key = (one is self.source, dim, *(at[k] for k in _axes(cut)), *wanted.values())
+        found = self._kept.get(key)
+        if found is None:
+            (n,) = known(self.shape[dim : dim + 1])
+            combs = part(cut, at, n)
+            every = (dict(pairs) for pairs in touched(there, combs))
+            found = [
+                (v, _runs(intersection(part(there, v, n), combs)))
+                for v in every
+                if all(v.get(k, x) == x for k, x in wanted.items())
+            ]
+            if len(self._kept) >= RESHARD_PARTS:
+                self._kept.clear()
+            self._kept[key] = found
+        return found
 
     def _choices(
         self, one: End, other: End, at: Values, fixed: Values | None = None
-    ) -> Iterator[tuple[Values, tuple[tuple[Comb, ...], ...]]]:
+    ) -> Iterator[tuple[Values, tuple[tuple[Run, ...], ...]]]:
         """Yield the coordinates of the other end that hold some of a part, and what they hold."""
-        found = []
-        for n, cut, cut_there in zip(known(self.shape), one.cuts, other.cuts, strict=True):
-            combs = part(cut, at, n)
-            there = [dict(pairs) for pairs in touched(cut_there, combs)]
-            wanted = (fixed or {}).items()
-            there = [v for v in there if all(v.get(k, x) == x for k, x in wanted)]
-            found.append([(v, intersection(part(cut_there, v, n), combs)) for v in there])
-        for choice in product(*found):
+        dims = range(len(self.shape))
+        for choice in product(*(self._met(one, other, dim, at, fixed or {}) for dim in dims)):
             merged = {k: x for values, _ in choice for k, x in values.items()}
-            yield merged, tuple(combs for _, combs in choice)
+            yield merged, tuple(runs for _, runs in choice)
 
 
 def _axes(cut: Sequence[CutLevel]) -> list[int]:
     return [level.axis for level in cut if level.axis is not None]
 
 
-def _message(sender: int, receiver: int, combs: Sequence[Sequence[Comb]]) -> Message:
-    runs = (sorted((r for comb in each for r in comb.runs()), key=lambda r: r.start)
-            for each in combs)  # fmt: skip
-    return Message(sender, receiver, tuple(map(tuple, runs)))
+def _runs(combs: Sequence[Comb]) -> tuple[Run, ...]:
+    return tuple(sorted((r for comb in combs for r in comb.runs()), key=lambda r: r.start))
 
 
 def exchange(source: Sharding, target: Sharding, shape: Sequence[Int]) -> Exchange:
