@@ -20,7 +20,13 @@ from morello_layouts.core.expr.conversions import divide, promote_to_sizes, rema
 from morello_layouts.core.expr.sizes import is_nonnegative
 from morello_layouts.core.lazy import regex
 from morello_layouts.errors import LayoutError, ParseError
-from morello_layouts.notations.expression_reader import Dialect, ExpressionReader, Placed, _Group
+from morello_layouts.notations.expression_reader import (
+    BY_CONDITIONS,
+    Dialect,
+    ExpressionReader,
+    Placed,
+    _Group,
+)
 from morello_layouts.notations.grammar import INT, NAME, Source, Syntax, Terminal
 
 _SYNTAX: Final = Syntax(
@@ -53,12 +59,14 @@ _OF_BITS: Final[Mapping[str, Callable[..., Any]]] = {
 }  # fmt: skip
 
 _C: Final = Dialect(
-    re.compile(r"(0[xX][0-9A-Fa-f]+|[0-9]+)|((?!))|([A-Za-z_]\w*(?:\.[xyz]\b)?)|(<<|>>|[-+*/%^&|~(])",
-               re.ASCII),
+    re.compile(r"(0[xX][0-9A-Fa-f]+|[0-9]+)|((?:min|max|abs)(?=\s*\())|([A-Za-z_]\w*(?:\.[xyz]\b)?)"
+               r"|([<>=!]=|<<|>>|[<>]|&&|\|\||[-+*/%^&|~!(,?:])", re.ASCII),
     {"/": _at_least_zero("/", divide), "%": _at_least_zero("%", remainder)},
     (INT, NAME, "(", Terminal("'+', '-' or '~'", ""), Terminal("a cast such as (int)", "")),
     (Terminal("an operator", ""),),
-    {sign: _at_least_zero(sign, of) for sign, of in _OF_BITS.items()},
+    {sign: _at_least_zero(sign, of) for sign, of in _OF_BITS.items()} | dict(BY_CONDITIONS),
+    {"<<": 2, ">>": 2, "<": 3, "<=": 3, ">": 3, ">=": 3, "==": 4, "!=": 4, "&": 5, "^": 6, "|": 8,
+     "&&": 12, "||": 14, ":": 18, "?": 20},
 )  # fmt: skip
 
 _WORD: Final = r"(?:unsigned|signed|const|long|int|u?int(?:32|64)_t|size_t|ptrdiff_t)"
@@ -181,6 +189,9 @@ class _CReader(ExpressionReader):
                 if each.start in self.unsigned - self.wide and each.form.interval.lo is not None:
                     self._fitting(each)
         return self._fitting(super()._merged(operator, parts), *([] if is_shift else parts))
+
+    def _called(self, group: _Group) -> Placed:
+        return self._fitting(super()._called(group), *group.arguments)
 
     def _fitting(self, value: Placed, *others: Placed) -> Placed:
         """Return a value that fits its type, which is the widest of those that it is made of."""

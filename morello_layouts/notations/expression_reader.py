@@ -98,7 +98,7 @@ MLIR: Final = Dialect(
 """The expressions of MLIR's affine maps."""
 
 _COMPARISONS: Final = ("<", "<=", ">", ">=", "==", "!=")
-_BY_CONDITIONS: Final[Mapping[str, Callable[..., AffineExpr]]] = {
+BY_CONDITIONS: Final[Mapping[str, Callable[..., AffineExpr]]] = {
     **{sign: partial(compared, sign) for sign in _COMPARISONS},
     **dict.fromkeys(("and", "&&"), both),
     **dict.fromkeys(("or", "||"), partial(both, kind="max")),
@@ -116,7 +116,7 @@ CHOICES: Final = replace(
         ).replace(r"(\*\*|", r"([<>=!]=|[<>](?![<>])|&&|\|\||!|\*\*|"),
         re.ASCII,
     ),
-    bitwise={**PYTHON.bitwise, **_BY_CONDITIONS},
+    bitwise={**PYTHON.bitwise, **BY_CONDITIONS},
     levels=PYTHON.levels | dict.fromkeys(_COMPARISONS, 10) | _AFTER_BITS | {"else": 18, "if": 20},
 )
 """Python's expressions with what compilers print: choices, comparisons, min and max."""

@@ -74,6 +74,24 @@ def test_what_is_simplified(text: str, bounds: str | None, assuming: str, simple
 
 
 @each_row(
+    "text, simple",
+    [
+        ("i < 8 ? i : i - 8", "i - 8*Piecewise((1, i >= 8), (0, True))"),
+        ("i >= 4 && j != 3 || i == 0 ? min(i, 31) : 0",
+         "Piecewise((i, Eq(i, 0) | ((i >= 4) & Ne(j, 3))), (0, True))"),
+        ("i & 1 == 1", "Mod(i, 2)"),  # C compares first
+        ("(i < 4) + (j < 8)", "Piecewise((1, i <= 3), (0, True)) + 1"),
+        ("j < 4 ? i < 4 ? 1 : 2 : 3",
+         "Piecewise((2 - Piecewise((1, i <= 3), (0, True)), j <= 3), (3, True))"),
+        ("max(i, j) + !(i < 32)", "Max(i, j)"),
+        ("1 < i < 3", "1"),  # the first comparison is 0 or 1
+    ],
+)  # fmt: skip
+def test_c_chooses_too(text: str, simple: str) -> None:
+    assert str(ml.simplify(text, "i=0..31, j=0..7", language="c")) == simple
+
+
+@each_row(
     "text, assuming, word",
     [
         ("i if i < 4", None, "else"),

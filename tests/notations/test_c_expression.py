@@ -96,7 +96,6 @@ def test_what_is_read_has_the_values_of_a_compiler(seed: int, tmp_path: Path) ->
         ("-3 * 16u", "-48 may be -48, and is unsigned"),
         ("(a + 1", "expected"),
         ("a // 8", "found '/'"),
-        ("a ? 1 : 2", "expected an operator"),
         ("010 + a", "an octal number"),
         ("(long)(a * b)", "a cast of more than a name or a number"),
         ("blockIdx.x * blockDim.x", "is a product of two variables"),

@@ -163,6 +163,19 @@ Theorem join_digits : forall c x s n m, 0 < s -> 0 < n -> 0 <= m ->
   c * ((x // s) mod n) + c * n * ((x // (s * n)) mod m) = c * ((x // s) mod (n * m)).
 Proof. intros. rewrite <- join by lia. ring. Qed.
 
+Theorem join_shifted : forall c x s n p m, 0 < s -> 0 < n -> 0 <= m -> (s * n | p) -> c * ((x //
+  s) mod n) + c * n * (((x + p) // (s * n)) mod m) = c * (((x + p) // s) mod (n * m)).
+Proof.
+  intros c x s n p m S N M [k ->]. rewrite <- (join (x + k * (s * n)) s n m) by lia.
+  replace (x + k * (s * n)) with (s * n * k + x) at 2 by ring. rewrite digit_add by lia. ring.
+Qed.
+
+Theorem turn_floor : forall s x, 0 < s -> (s - 1 - x) // s = -(x // s).
+Proof.
+  intros s x S. apply (block_div _ _ (- (x // s))); pose proof (Z.div_mod x s);
+    pose proof (Z.mod_pos_bound x s); nia.
+Qed.
+
 Theorem constant_variable : forall c v q, q <= v <= q -> c * v = c * q.
 Proof. intros. replace v with q; lia. Qed.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from math import prod
 
 from morello_layouts.core.expr import AffineExpr, Call, Digit, Var
@@ -25,7 +25,7 @@ def measure(form: AffineExpr) -> tuple[int, ...]:
 
     4. The sums with a constant in parts of operations on forms.
     5. The sizes of factors and constants in these parts.
-    6. The parts of a min or max that begin with a negative factor.
+    6. The parts of a min or max, and the operands of digits, that begin with a negative factor.
 
     Each of these grows with its parts, so a rule that makes a part smaller makes the whole
     smaller. Symbolic sizes count as odd numbers from 101 on.
@@ -81,8 +81,10 @@ def measure(form: AffineExpr) -> tuple[int, ...]:
         return sum(bool(p.terms) and p.const != 0 for p in x.parts) if x.kind != "xor" else 0
 
     def negatives(x: Call) -> int:
-        some = x.parts if x.kind in ("min", "max") else ()
-        return sum(bool(p.terms) and number(p.terms[0][1]) < 0 for p in some)
+        return begins_below(x.parts) if x.kind in ("min", "max") else 0
+
+    def begins_below(forms: Iterable[AffineExpr]) -> int:
+        return sum(bool(x.terms) and number(x.terms[0][1]) < 0 for x in forms)
 
     return (
         weight(form),
@@ -90,7 +92,7 @@ def measure(form: AffineExpr) -> tuple[int, ...]:
         unreduced(form),
         everywhere(constants),
         sizes_in_xors(form),
-        everywhere(negatives),
+        everywhere(negatives) + begins_below(a.operand for a in form.atoms() if type(a) is Digit),
     )
 
 

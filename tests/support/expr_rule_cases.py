@@ -357,6 +357,28 @@ ENTRIES = {
         Example(_most(i, number(-1)), "i", _most(i, number(1)), "i may be 0", i),
         ((_least(8 * j + 7, number(31)), "8*j + 7"), (_most(x + 1, x), "x + 1")),
     ),
+    "join-shifted": Entry(
+        (make.shifted_digits,),
+        (make.shifted_by_part, make.shifted_other_factor),
+        Example(
+            8 * digit(x + 16, 8, 6) + x % 8,
+            "(x + 16)%48",
+            8 * digit(x + 12, 8, 6) + x % 8,
+            "8 does not divide 12",
+            (x + 12) % 48,
+        ),
+    ),
+    "turn-floor": Entry(
+        (make.turned_floor, make.turned_without_ends),
+        (make.turned_by_one_less, make.turned_mod, make.turned_and_not),
+        Example(
+            (3 - x) // 4,
+            "-(x//4)",
+            (2 - x) // 4,
+            "x = 3 gives -1, and 3 // 4 is 0",
+            -(x // 4),
+        ),
+    ),
     "extremum-bit": Entry(
         (make.extremum_of_bit,),
         (make.extremum_of_two, make.extremum_of_sum_and_number),

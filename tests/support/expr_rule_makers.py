@@ -1083,3 +1083,50 @@ def extremum_less_other(pick: Pick) -> AffineExpr:
     y, c = variable("y", -9, 9) * pick(1, 3), nonzero(pick, 3)
     inner = extremum(pick, y, variable("z", -9, 9))
     return AffineExpr(((inner, c),), 0) - y * c + variable("y", -9, 9)
+
+
+# join-shifted, turn-floor
+
+
+def _shifted(pick: Pick, shift: int, factor: int) -> AffineExpr:
+    x, s, n = some(pick) * nonzero(pick, 3), pick(1, 3), pick(2, 4)
+    low, c = digit(x, s, n), nonzero(pick, 3)
+    high = digit(x + s * n * pick(1, 3) + shift, s * n, maybe(pick, pick(2, 4)))
+    return (low + high * (n * factor)) * c
+
+
+def shifted_digits(pick: Pick) -> AffineExpr:
+    return _shifted(pick, 0, 1)
+
+
+def shifted_by_part(pick: Pick) -> AffineExpr:
+    return _shifted(pick, 1, 1)
+
+
+def shifted_other_factor(pick: Pick) -> AffineExpr:
+    return _shifted(pick, 0, [2, -1][pick(0, 1)])
+
+
+def turned_floor(pick: Pick) -> Digit:
+    s = number(pick, 2, 5)
+    return take(some(pick) * -pick(1, 3) + (s - 1), s, None)
+
+
+def turned_without_ends(pick: Pick) -> Digit:
+    s = number(pick, 2, 5)
+    return take(-variable("y") - variable("z") * pick(1, 3) + (s - 1), s, None)
+
+
+def turned_by_one_less(pick: Pick) -> Digit:
+    s = pick(2, 5)
+    return take(some(pick) * -pick(1, 3) + (s - [2, 0][pick(0, 1)]), s, None)
+
+
+def turned_mod(pick: Pick) -> Digit:
+    s = pick(2, 5)
+    return take(some(pick) * -pick(1, 3) + (s - 1), s, pick(2, 4))
+
+
+def turned_and_not(pick: Pick) -> Digit:
+    s = pick(2, 5)
+    return take(some(pick) * -pick(1, 3) + some(pick, "z") + (s - 1), s, None)

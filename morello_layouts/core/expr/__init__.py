@@ -13,7 +13,7 @@ from morello_layouts.core.expr.affine import (
     variable as variable,
 )
 from morello_layouts.core.expr.bounds import Interval as Interval
-from morello_layouts.core.expr.cheapest import cheapest as cheapest
+from morello_layouts.core.expr.cheapest import cheapest as cheapest, fewest as fewest
 from morello_layouts.core.expr.digit_choices import (
     OPERATIONS as OPERATIONS,
     SHIFTS as SHIFTS,

@@ -30,7 +30,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, reduce
-from itertools import chain
+from itertools import chain, permutations
 from typing import Generic, TypeVar
 
 from morello_layouts.core.expr import choices
@@ -243,6 +243,18 @@ def flatten_inner_div(d: Digit) -> AffineExpr | None:
     return None
 
 
+def turn_floor(d: Digit) -> AffineExpr | None:
+    """(s - 1 - x) // s = -(x // s).
+
+    For any x; here all factors of x are positive.
+    """
+    if d.operand.const != d.divisor - 1 or d.divisor == 1 or d.modulus is not None:
+        return None
+    if not all(is_nonnegative(-c) for _, c in d.operand.terms):
+        return None
+    return -digit(d.divisor - 1 - d.operand, d.divisor, None)
+
+
 def push_into_xor(d: Digit) -> AffineExpr | None:
     """((x ^ y) // s) mod n = ((x // s) mod n) ^ ((y // s) mod n).
 
@@ -384,6 +396,28 @@ def join_digits(form: AffineExpr) -> AffineExpr | None:
                 others = [t for t in form.terms if id(t[0]) not in gone]
                 whole = digit(low.operand, low.divisor, n) * c
                 return AffineExpr.from_terms((*others, *whole.terms), form.const)
+    return None
+
+
+def join_shifted(form: AffineExpr) -> AffineExpr | None:
+    """c·((x // s) mod n) + c·n·(((x + p) // (s·n)) mod m) = c·(((x + p) // s) mod (n·m)).
+
+    If s·n divides p.
+    """
+    for one, _ in form.terms:
+        if type(one) is Digit and one.operand.const:
+            break
+    else:
+        return None
+    digits = [(d, c) for d, c in form.terms if isinstance(d, Digit)]
+    for (low, c), (high, k) in permutations(digits, 2):
+        end, apart = _end(low), high.operand.const - low.operand.const
+        if high.divisor != end or k != c * (low.modulus or 0) or apart == 0:
+            continue
+        if high.operand.terms == low.operand.terms and apart % end == 0:
+            n = None if high.modulus is None else end // low.divisor * high.modulus
+            rest = form - AffineExpr(((low, c), (high, k)), 0)
+            return rest + digit(high.operand, low.divisor, n) * c
     return None
 
 
@@ -531,6 +565,7 @@ DIGIT_RULES: tuple[Rule[Digit], ...] = (
     Rule("split-remainder", split_remainder),
     Rule("drop-inner-mod", drop_inner_mod),
     Rule("flatten-inner-div", flatten_inner_div),
+    Rule("turn-floor", turn_floor),
     Rule("push-into-xor", push_into_xor),
     Rule("push-into-choice", choices.push_into_choice),
 )
@@ -585,6 +620,7 @@ RULES_OF_CALLS: Mapping[str, tuple[Rule[Call], ...]] = {
 
 SUM_RULES: tuple[Rule[AffineExpr], ...] = (
     *TOP_DOWN_SUM_RULES,
+    Rule("join-shifted", join_shifted),
     Rule("constant-variable", constant_variable),
     Rule("fold-div-mod", fold_div_mod),
     Rule("subtract-mod", subtract_mod),

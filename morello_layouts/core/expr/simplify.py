@@ -21,6 +21,7 @@ from morello_layouts.core.expr.affine import (
 from morello_layouts.core.expr.bounds import Interval
 from morello_layouts.core.expr.choices import decided, facts_of, follows, narrowed, without_smaller
 from morello_layouts.core.expr.conversions import latex
+from morello_layouts.core.expr.digit_choices import OPERATIONS
 from morello_layouts.core.expr.rules import (
     DIGIT_RULES,
     LAST_RULES,
@@ -32,7 +33,6 @@ from morello_layouts.core.expr.rules import (
     Node,
     Rule,
 )
-from morello_layouts.core.expr.digit_choices import OPERATIONS
 from morello_layouts.core.expr.sizes import Int
 from morello_layouts.core.expr.substitution import replace_atoms, substitute
 from morello_layouts.core.fields import frozen
@@ -330,7 +330,7 @@ _OF_DIGITS = ("flatten-nested", "drop-inner-mod", "flatten-inner-div")
 _DIGIT_RULES = {
     (kind, alone, mods): _but(
         DIGIT_RULES,
-        *(() if mods else _OF_MODS),
+        *(("turn-floor",) if mods else _OF_MODS),
         *(_OF_ONE if alone else ("flatten-nested", *_OF_XORS)),
         *(_OF_DIGITS if kind in (Var, type(None)) else ()),
         *(() if kind is BitXor else _OF_XORS),
@@ -378,6 +378,14 @@ class Derivation:
         # A few rules only change the representation of a digit, not its text.
         shown = tuple(step for step in steps if str(step.before) != str(step.after))
         return Derivation(form, shown, end)
+
+    def mapped(self, change: Callable[[AffineExpr], AffineExpr]) -> Derivation:
+        """Return the derivation with each of its forms changed."""
+        steps = [
+            RewriteStep(step.rule, step.statement, change(step.before), change(step.after))
+            for step in self.steps
+        ]
+        return Derivation(change(self.start), tuple(steps), change(self.end))
 
     def __iter__(self) -> Iterator[RewriteStep]:
         return iter(self.steps)

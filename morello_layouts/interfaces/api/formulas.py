@@ -15,8 +15,8 @@ from morello_layouts.core.expr import (
     AffineExpr,
     CostModel,
     Interval,
-    cheapest,
     coordinate_variables,
+    fewest,
     readable,
     standard,
     variable,
@@ -103,7 +103,7 @@ def simplify(
         )
     simple = readable(form, facts.forms)[0]
     if target == "cheapest":
-        simple = cheapest(simple if facts.forms else form, cost)
+        simple = fewest(simple if facts.forms else form, cost)
     if verify:
         _require_equal(form, simple, facts.forms)
     return to_sympy(facts.named(simple), _symbols(expr))

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 import click
 
-from morello_layouts.core.expr import Interval, cheapest as cheapest_form, readable
+from morello_layouts.core.expr import Interval, fewest, readable
 from morello_layouts.core.expr.simplify import Derivation
 from morello_layouts.core.fields import plain
 from morello_layouts.errors import LayoutError
@@ -28,7 +28,7 @@ def simplify(
     expr: str,
     *,
     bounds: str = "",
-    assuming: str | None = None,
+    assuming: Assuming | None = None,
     language: Reading = "python",
     cheapest: bool = False,
     derivation: bool = False,
@@ -46,10 +46,11 @@ def simplify(
     intervals = _intervals(bounds, expr)
     form, facts = assumed_form(expr, intervals, assuming, language)
     steps = Derivation.of(form, lambda start: readable(start, facts.forms))
-    best = cheapest_form(steps.end if facts.forms else form) if cheapest else steps.end
+    best = fewest(steps.end if facts.forms else form) if cheapest else steps.end
     simplified = str(facts.named(best))
+    steps = steps.mapped(facts.named)
     facts = {
-        "expression": form,
+        "expression": steps.start,
         "bounds": {name: [i.lo, i.hi] for name, i in intervals.items()},
         "simplified": simplified,
         "derivation": steps.steps if derivation else None,

@@ -148,6 +148,7 @@ ROWS: Final = {row.name: row for row in (
         '"(N*i + j)//N" --bounds i=0..M-1,j=0..N-1',
         '"floor(i/8)*8 + Mod(i, 8)" --bounds i=0.. --derivation',
         '"(tid & 7)*64 + tid / 8" --bounds tid=0..127 --language c',
+        '"min(8*i + 7, 63) // 8 + max(M, N)" --bounds i=0..31 --assuming "M <= N"',
     ), "formulas:simplify", json={
         "": "expression, bounds, simplified, derivation=core.expr.simplify:RewriteStep"}),
     Row("code", "Print the index formula of a layout as source text.", "code, index_map", (
