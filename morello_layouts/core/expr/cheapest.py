@@ -32,7 +32,7 @@ from morello_layouts.core.expr.digit_choices import (
     fuse_digits,
 )
 from morello_layouts.core.expr.simplify import rewriter
-from morello_layouts.core.expr.sizes import Int, SizeExpr, absolute, sign
+from morello_layouts.core.expr.sizes import Int, SizeExpr, absolute, is_nonnegative, sign
 from morello_layouts.core.expr.substitution import replace_atoms, replace_digits, substitute
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.limits import SEARCH_COMBINATIONS, SEARCH_TERMS, SEARCH_WORK
@@ -183,7 +183,7 @@ class _FormSearch:
         best = min([*found, *map(self.fits.form, found), fits], key=self.cost)
         if self.hidden:
             best = substitute(best, self.hidden)
-            best = min(best, _with_choice(best), key=self.cost)
+            best = min([best, *_other_choices(best)], key=self.cost)
         return min(best, form, key=self.cost)
 
     def without_xors(self, form: AffineExpr) -> AffineExpr:
@@ -465,14 +465,16 @@ def _combinations(choices: Sequence[list[_Writing]]) -> Iterator[tuple[_Writing,
     return product(*choices)
 
 
-def _with_choice(form: AffineExpr) -> AffineExpr:
-    """Return a sum of a number and a multiple of a condition as a choice of two numbers."""
+def _other_choices(form: AffineExpr) -> Iterator[AffineExpr]:
+    """Yield a sum with a choice of two numbers for a multiple of a condition and a number, and with
+    a min or max of multiples for a multiple of it."""
     for atom, c in form.terms:
         one = AffineExpr(((atom, 1),), 0)
-        if form.const and c not in (1, -1) and is_condition(one):
+        if form.const and is_condition(one):
             numbers = (AffineExpr((), form.const + c), AffineExpr((), form.const))
-            return form - one * c - form.const + call("select", one, *numbers)
-    return form
+            yield form - one * c - form.const + call("select", one, *numbers)
+        elif isinstance(atom, Call) and atom.kind in ("min", "max") and is_nonnegative(c):
+            yield form - one * c + call(atom.kind, *(part * c for part in atom.parts))
 
 
 def _factored(form: AffineExpr, model: CostModel) -> AffineExpr:
