@@ -34,7 +34,7 @@ from morello_layouts.proof.bitcast import Correspondence, free_correspondence, i
 from morello_layouts.proof.certificate_digits import Certificate, certified
 from morello_layouts.proof.comparison import as_layout
 from morello_layouts.proof.equivalent import have_equal_axes
-from morello_layouts.proof.reading import limits_of
+from morello_layouts.proof.relations import limits_of
 
 _ZERO: Final = AffineExpr((), 0)
 

@@ -46,15 +46,15 @@ from morello_layouts.proof.difference import (
 )
 from morello_layouts.proof.isl import Parameters, Space, Value, axis_values, first_point
 from morello_layouts.proof.library import isl
-from morello_layouts.proof.reading import (
+from morello_layouts.proof.relations import (
     AtOffset,
     Interpreter,
     NamedExpr,
     formulas_of,
     has_formulas,
+    parameters_of,
     read,
 )
-from morello_layouts.proof.relations import parameters_of
 from morello_layouts.proof.second_opinion import value_of
 from morello_layouts.proof.separable import Increment, Separable, increments
 from morello_layouts.proof.verdict import Proof

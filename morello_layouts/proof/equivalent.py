@@ -9,8 +9,8 @@ from math import gcd, prod
 from typing import Any, ClassVar, Final
 
 from morello_layouts.core.expr import AffineExpr, coordinate_variables
+from morello_layouts.core.expr.boxes import divisor_of, greatest_number
 from morello_layouts.core.expr.conversions import public_size
-from morello_layouts.core.expr.divisors import divisor_of, greatest_number
 from morello_layouts.core.expr.sizes import Int, SizeExpr, common_divisor
 from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.lazy import NotInstalledError, numpy as np

@@ -29,7 +29,7 @@ from morello_layouts.core.limits import (
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.recipe import has_inverse, known, linear_index, physical_coordinates
 from morello_layouts.errors import ShapeError, UnsupportedError
-from morello_layouts.proof.reading import (
+from morello_layouts.proof.relations import (
     NamedExpr,
     formulas_of,
     inverse_of,

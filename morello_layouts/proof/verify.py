@@ -77,16 +77,17 @@ from morello_layouts.proof.isl import (
     union,
 )
 from morello_layouts.proof.library import isl
-from morello_layouts.proof.reading import (
+from morello_layouts.proof.relations import (
     Interpreter,
+    RecipeRelation,
     formulas_of,
     inverse_of,
     padding_of,
     read,
     references_of,
+    relations_of,
     size_of,
 )
-from morello_layouts.proof.relations import RecipeRelation, relations_of
 from morello_layouts.proof.second_opinion import first_disagreement, is_padding, value_of
 from morello_layouts.proof.separable import Separable
 from morello_layouts.proof.verdict import ALL_SIZES, Proof, SymbolicCounterexample, sizes_text

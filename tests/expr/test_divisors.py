@@ -8,7 +8,7 @@ from math import gcd
 import numpy as np
 
 from morello_layouts.core.expr import AffineExpr, canonicalize, variable
-from morello_layouts.core.expr.divisors import divisor_of, greatest_number
+from morello_layouts.core.expr.boxes import divisor_of, greatest_number
 from morello_layouts.core.expr.sizes import SizeExpr
 
 SIDES = {"i": 24, "j": 30}

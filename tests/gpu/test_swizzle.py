@@ -13,7 +13,7 @@ import pytest
 import morello_layouts as ml
 from morello_layouts.core.fields import plain
 from morello_layouts.machines.gpu import BankConflicts
-from morello_layouts.machines.gpu.spaces import MapSearch, row_echelon
+from morello_layouts.machines.gpu.placements import MapSearch, row_echelon
 from tests.support import swizzle_judges as judges
 from tests.support.swizzle_judges import Tile
 from tests.support.tables import each_row

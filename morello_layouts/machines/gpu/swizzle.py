@@ -26,14 +26,18 @@ from morello_layouts.machines.gpu.phases import (
     pieces_of,
     rounds_of,
 )
-from morello_layouts.machines.gpu.placements import PlacedTile, linear, log2, row_xor, swizzle
-from morello_layouts.machines.gpu.spaces import (
+from morello_layouts.machines.gpu.placements import (
     MapSearch,
+    PlacedTile,
     Space,
     extended_to_placement,
+    linear,
+    log2,
     lost_rank,
     row_echelon,
+    row_xor,
     spaces_of,
+    swizzle,
 )
 
 

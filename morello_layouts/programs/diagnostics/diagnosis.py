@@ -52,8 +52,7 @@ from morello_layouts.programs.diagnostics.wasteful import (
     wasteful_arrays,
 )
 from morello_layouts.programs.hlo import HloModule, read_hlo
-from morello_layouts.programs.hlo.assignment import read_assignment
-from morello_layouts.programs.hlo.compiled import assignment_of, is_program
+from morello_layouts.programs.hlo.assignment import assignment_of, is_program, read_assignment
 from morello_layouts.programs.hlo.reader import assignment_beside, platform_of
 from morello_layouts.programs.hlo.scanner import without_collection
 from morello_layouts.programs.report import (

@@ -24,9 +24,10 @@ from morello_layouts.programs.hlo.assignment import (
     BufferAssignment,
     PlacedValue,
     Schedule,
+    assignment_of,
+    is_program,
     read_assignment,
 )
-from morello_layouts.programs.hlo.compiled import assignment_of, is_program
 from morello_layouts.programs.hlo.reader import (
     assignment_beside,
     platform_of,

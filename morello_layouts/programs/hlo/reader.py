@@ -16,8 +16,8 @@ from typing import Any, Final, NamedTuple
 from morello_layouts.core.lazy import regex
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.notations.xla import XlaShape
+from morello_layouts.programs.hlo.assignment import BEFORE_LAYOUTS, is_program, text_of
 from morello_layouts.programs.hlo.builder import ModuleBuilder, OperandReader
-from morello_layouts.programs.hlo.compiled import BEFORE_LAYOUTS, is_program, text_of
 from morello_layouts.programs.hlo.module import TABLES, HloInstruction, HloModule, row_of
 from morello_layouts.programs.hlo.scanner import (
     COMPUTATION,
