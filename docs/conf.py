@@ -40,6 +40,7 @@ exclude_patterns = [
     ".*",
     "build",
     "dist",
+    "docs/editor/vscode/node_modules",
     "tests",
     "morello_layouts",
     "**/.ipynb_checkpoints",

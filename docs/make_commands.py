@@ -27,7 +27,7 @@ _MLAY_COMPLETE=fish_source mlay | source     # fish
 
 def epilog_parts(epilog: str) -> Iterator[str]:
     r"""Yield the parts of an epilog as Markdown: examples as code, the rest as paragraphs."""
-    for part in re.split(r"\x08\n|\n(?=JSON|Exit status:)", inspect.cleandoc(epilog)):
+    for part in re.split(r"\x08\n|\n(?=JSON|Exit status:|[A-Z][a-z]+ )", inspect.cleandoc(epilog)):
         title, _, rest = part.strip().partition(":")
         if title == "Examples":
             lines = [line.strip() for line in rest.splitlines()]

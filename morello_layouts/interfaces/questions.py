@@ -170,12 +170,17 @@ QUESTIONS: Final = {
             "", "", "indexing access_map fusion",
         ),
     ),
-    "Browser": (
+    "Browser and editor": (
         Question(
             "How do I learn or teach this?", "`mlay explore`", "exercises", "exercises",
             "the notebooks | notebooks/README.md\nthe recipe | docs/explanation/recipe.md\n"
             "the explorer | docs/explorer.md",
             "explore", "", "explorer notebooks tutorial learn help",
+        ),
+        Question(
+            "Can my editor tell me?", "`mlay lsp`", "explain", "layouts",
+            "in the editor | docs/how_to/in_the_editor.md",
+            "lsp", "", "hover vscode neovim editor language_server",
         ),
     ),
 }  # fmt: skip

@@ -154,7 +154,7 @@ def test_a_command_is_its_function(line: str, function: Callable[[], Any]) -> No
 def test_each_command_has_a_call() -> None:
     tested = {line.split()[0] for line, _ in CALLS}
     elsewhere = {
-        *("check", "check-contracts", "default", "explore", "notations", "oom", "simplify"),
+        *("check", "check-contracts", "default", "explore", "lsp", "notations", "oom", "simplify"),
         "tpu-compile",
     }
     assert tested | elsewhere == set(table.ROWS)

@@ -366,6 +366,17 @@ def _server(port: int | None) -> Server:
         return Server(0)
 
 
+def lsp() -> None:
+    """Serve an editor: explain the layouts in any file, warn of padding, open the explorer.
+
+    It speaks the Language Server Protocol over standard input and output.
+    """
+    from morello_layouts import __version__
+    from morello_layouts.interfaces.editor.server import serve
+
+    serve(__version__)
+
+
 def _checked(server: Server, url: str, question: Any) -> Answer:
     """Ask the server once, as the page does."""
     from morello_layouts.interfaces.explorer.server import asked

@@ -249,6 +249,9 @@ ROWS: Final = {row.name: row for row in (
         '--check "[1, 0, 1 p(4)]" --shape 6x8 --compare "{1,0}"',
     ), "programs:explore", json={" of --check": "url, answered, milliseconds"},
         notes=("Only this machine can open the page, on 127.0.0.1; Ctrl-C ends it.",)),
+    Row("lsp", "Serve an editor: hovers, warnings, links to the explorer.", "", ("",),
+        "programs:lsp", json={"": "nothing"},
+        notes=('It needs pygls: pip install "morello_layouts[editor]".',)),
 )}  # fmt: skip
 """The commands by name; ``interfaces/questions.py`` has their groups."""
 

@@ -12,16 +12,18 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import IO, Final
 
 from morello_layouts.core.limits import EXPLORER_SECONDS, EXPLORER_STARTS, EXPLORER_WAIT
 from morello_layouts.errors import LayoutError
-from morello_layouts.interfaces.explorer.engine import WARMING, answered, joined, trouble
+from morello_layouts.interfaces.explorer.engine import WARMING, joined, trouble
 
 _READY: Final = b"ready\n"
 _END: Final = b"\n"
 """The line after the last part of an answer."""
+_EXPLORER: Final = "morello_layouts.interfaces.explorer.engine"
 
 
 class Worker:
@@ -29,13 +31,14 @@ class Worker:
 
     Args:
         seconds: how long the process may take for one question.
+        engine: the module whose ``answered`` yields the parts of an answer.
     """
 
-    def __init__(self, seconds: float = EXPLORER_SECONDS) -> None:
-        self._seconds = seconds
+    def __init__(self, seconds: float = EXPLORER_SECONDS, engine: str = _EXPLORER) -> None:
+        self._seconds, self._engine = seconds, engine
         self._unstarted = 0  # processes in a row that did not load
         self._lock = threading.Lock()
-        self._processes = [_Process(seconds), _Process(seconds)]
+        self._processes = [_Process(seconds, engine), _Process(seconds, engine)]
         if not self._processes[0].is_ready():
             self.close()
             raise LayoutError(
@@ -88,7 +91,7 @@ class Worker:
         ended, spare = self._processes
         ended.end()
         self._unstarted = 0 if ended.has_loaded else self._unstarted + 1
-        self._processes = [spare, _Process(self._seconds)]
+        self._processes = [spare, _Process(self._seconds, self._engine)]
 
 
 _BROKEN: Final = trouble(
@@ -101,9 +104,9 @@ _BROKEN: Final = trouble(
 class _Process:
     """A process that reads questions and writes answers, one line of JSON each."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, engine: str = _EXPLORER) -> None:
         self._popen = subprocess.Popen(
-            [sys.executable, "-P", "-m", __name__, str(seconds)],
+            [sys.executable, "-P", "-m", __name__, str(seconds), engine],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
@@ -154,13 +157,14 @@ _LATE: Final = -getattr(signal, "SIGPROF", 0) or None
 """The exit status of a process that worked until its deadline."""
 
 
-def work(questions: IO[bytes], answers: IO[bytes], seconds: float) -> None:
+def work(questions: IO[bytes], answers: IO[bytes], seconds: float, engine: str = _EXPLORER) -> None:
     """Answer questions, a line each, until their sender has gone.
 
     The process ends after some seconds of its own work on a question: the system's timer ends it
     inside ISL too. A watchdog by the wall clock, a thread without Python code, serves where there
     is no such timer, and for a process that waits.
     """
+    answered = import_module(engine).answered
     list(answered(WARMING))
     has_timer = hasattr(signal, "setitimer")
     longest = EXPLORER_WAIT * seconds if has_timer else seconds
@@ -183,4 +187,4 @@ def work(questions: IO[bytes], answers: IO[bytes], seconds: float) -> None:
 
 if __name__ == "__main__":
     output, sys.stdout = sys.stdout.buffer, sys.stderr  # only answers go to the server
-    work(sys.stdin.buffer, output, float(sys.argv[1]))
+    work(sys.stdin.buffer, output, float(sys.argv[1]), *sys.argv[2:])
