@@ -214,6 +214,10 @@ class Exchange:
         return Message(device, device, tuple(map(_runs, combs))) if all(combs) else None
 
     @cached_property
+    def _sizes(self) -> tuple[int, ...]:
+        return known(self.shape)
+
+    @cached_property
     def _kept(self) -> dict[Any, list[tuple[Values, tuple[Run, ...]]]]:
         """What :meth:`_met` found along dimensions: devices differ in few of them at a time."""
         return {}
@@ -227,7 +231,7 @@ class Exchange:
         key = (one is self.source, dim, *(at[k] for k in _axes(cut)), *wanted.values())
         found = self._kept.get(key)
         if found is None:
-            (n,) = known(self.shape[dim : dim + 1])
+            n = self._sizes[dim]
             combs = part(cut, at, n)
             every = (dict(pairs) for pairs in touched(there, combs))
             found = [
