@@ -214,7 +214,7 @@ class Exchange:
         return Message(device, device, tuple(map(_runs, combs))) if all(combs) else None
 
     @cached_property
-    def _sizes(self) -> tuple[int, ...]:
+    def _dims(self) -> tuple[int, ...]:
         return known(self.shape)
 
     @cached_property
@@ -231,7 +231,7 @@ class Exchange:
         key = (one is self.source, dim, *(at[k] for k in _axes(cut)), *wanted.values())
         found = self._kept.get(key)
         if found is None:
-            n = self._sizes[dim]
+            n = self._dims[dim]
             combs = part(cut, at, n)
             every = (dict(pairs) for pairs in touched(there, combs))
             found = [
