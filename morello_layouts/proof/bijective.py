@@ -47,6 +47,7 @@ from morello_layouts.proof.comparison import (
     DIGITS,
     DIGITS_AND_ISL,
     as_layout,
+    confirmed,
     has_symbolic_tiles,
     is_placed_by_steps,
     judge_formulas_too,
@@ -132,21 +133,7 @@ def _decided(claim: str, m: AnyMap, budget: int | None, confirm: bool) -> Proof:
         judged = replace(m, recipe=plain, origin=None)
     # No layout with replicas is bijective: ISL is asked whether their places differ.
     own, expected = (claim, answer) if m.replicas == 1 else (INJECTIVE, is_injective(judged))
-    return _confirmed(answer, expected, _ASK[own](judged, JUDGES, budget=budget or ISL_OPINION))
-
-
-def _confirmed(answer: Proof, expected: Proof, judge: Proof) -> Proof:
-    """Return an answer by digits with what ISL says of it."""
-    is_partial = judge.holds == expected.holds and (judge.condition is None) > (
-        expected.condition is None
-    )
-    if judge.holds is None or judge.decider == DIGITS or is_partial:
-        why = "gave up at its budget" if judge.reason.startswith("ISL spent") else "leaves it open"
-        return replace(answer, decider=f"{DIGITS}; ISL {why}")
-    if (judge.holds, judge.condition) == (expected.holds, expected.condition):
-        return replace(answer, decider=f"{DIGITS}, confirmed by {judge.decider}")
-    reason = f"a bug: digits say {expected.verdict}, and ISL says {judge.verdict}"
-    return Proof(answer.claim, None, reason, assumptions=answer.assumptions)
+    return confirmed(answer, expected, _ASK[own](judged, JUDGES, budget=budget or ISL_OPINION))
 
 
 def _first_answer(

@@ -206,6 +206,14 @@ def compare(
     return _by_isl(maps, pairs, changes if len(pairs) == 1 else None, context)
 
 
+def by_isl_alone(maps: Sequence[AnyMap], one: Any, other: Any, context: isl.Context) -> Comparison:
+    """Compare two offsets by ISL's values alone: a second opinion."""
+    pairs = _pairs(one, other)
+    if any(_has_bits(x) for pair in pairs for x in pair):
+        return Comparison(None, why="ISL reads no exclusive ors")
+    return _by_isl(maps, pairs, None, context)
+
+
 def _pairs(one: Any, other: Any) -> Pairs:
     both = [source if isinstance(source, tuple) else (source,) for source in (one, other)]
     if len(both[0]) != len(both[1]):
@@ -335,6 +343,20 @@ def _values_difference(m: AnyMap, pairs: Pairs, space: Space) -> OffsetDifferenc
     names = {name: Value.of(x, space) for name, x in space.variables.items()}
     reading = Interpreter(names, partial(Value.constant, space=space), m.assumptions)
     return OffsetDifference(tuple(read(x, reading) - read(y, reading) for x, y in pairs), space)
+
+
+def confirmed(answer: Proof, expected: Proof, judge: Proof) -> Proof:
+    """Return an answer by digits with what ISL says of it."""
+    is_partial = judge.holds == expected.holds and (judge.condition is None) > (
+        expected.condition is None
+    )
+    if judge.holds is None or judge.decider == DIGITS or is_partial:
+        why = "gave up at its budget" if judge.reason.startswith("ISL spent") else "leaves it open"
+        return replace(answer, decider=f"{DIGITS}; ISL {why}")
+    if (judge.holds, judge.condition) == (expected.holds, expected.condition):
+        return replace(answer, decider=f"{DIGITS}, confirmed by {judge.decider}")
+    reason = f"a bug: digits say {expected.verdict}, and ISL says {judge.verdict}"
+    return Proof(answer.claim, None, reason, assumptions=answer.assumptions)
 
 
 def judge_formulas_too(decide: Decide) -> Decide:

@@ -14,7 +14,13 @@ from morello_layouts.core.expr.conversions import public_size
 from morello_layouts.core.expr.sizes import Int, SizeExpr, common_divisor
 from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.lazy import NotInstalledError, numpy as np
-from morello_layouts.core.limits import ISL_OPERATIONS, PROOF_COUNTED, PROOF_ELEMENTS, PROOF_FIRST
+from morello_layouts.core.limits import (
+    ISL_OPERATIONS,
+    ISL_OPINION,
+    PROOF_COUNTED,
+    PROOF_ELEMENTS,
+    PROOF_FIRST,
+)
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.maps.places import Unit, address_of, bits_of_unit
 from morello_layouts.core.recipe import (
@@ -37,7 +43,9 @@ from morello_layouts.proof.ask import (
 from morello_layouts.proof.comparison import (
     BITS,
     DIGITS,
+    by_isl_alone,
     compare,
+    confirmed,
     first_positions,
     judge_formulas_too,
 )
@@ -59,13 +67,18 @@ EQUIVALENT: Final = "equivalent"
 
 
 @judge_formulas_too
-def are_equivalent(a: AnyMap, b: AnyMap, *, budget: int | None = None) -> Proof:
+def are_equivalent(
+    a: AnyMap, b: AnyMap, *, budget: int | None = None, confirm: bool = False
+) -> Proof:
     """Decide whether two maps over one shape give each coordinate the same offset.
 
-    Layouts whose axes have names must give it the same coordinates along them.
+    Layouts whose axes have names must give it the same coordinates along them. ``confirm`` asks
+    ISL too for what digits decide.
     """
     offsets = have_equal_offsets(a, b, budget=budget)
     answer = with_places(offsets, a, b)
+    if confirm and answer.decider == DIGITS:
+        return confirmed(answer, answer, _by_isl(a, b, budget=budget or ISL_OPINION))
     if answer.holds is not None or not (offsets.holds and names_of(a, b)):
         return answer
     return SymbolicQuestion(EQUIVALENT, (a, b), _same_places, _places).sample(answer)
@@ -87,6 +100,15 @@ def _decided(a: AnyMap, b: AnyMap, *, context: isl.Context) -> Proof:
         return _equal(a, b, context)
     except NotInstalledError as error:
         return _without_libraries(a, b, error)
+
+
+@ask_isl(EQUIVALENT)
+def _by_isl(a: AnyMap, b: AnyMap, *, context: isl.Context) -> Proof:
+    """Return ISL's own answer; for sizes by name only that they are equal for all."""
+    several = any(len(m.given) > 1 for m in (a, b))
+    found = by_isl_alone([a, b], _sources(a, several), _sources(b, several), context)
+    condition = ALL_SIZES if found.equal and names_of(a, b) else None
+    return Proof(EQUIVALENT, found.equal, found.why or "by its values", "ISL", condition=condition)
 
 
 def _without_libraries(a: AnyMap, b: AnyMap, missing: NotInstalledError) -> Proof:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 import morello_layouts as ml
 from morello_layouts.core.expr import variable
-from morello_layouts.proof import are_equal
+from morello_layouts.proof import are_equal, equivalent
+from morello_layouts.proof.comparison import Comparison
 
 
 def test_expressions_are_compared_at_all_values() -> None:
@@ -44,3 +47,19 @@ def test_too_many_kinds_of_sizes_are_sampled() -> None:
     proof = ml.are_equivalent(*(f"f32[A,B,C,D,E]{{4,3,2,1,0:{one}}}" for one in tiles))
     assert proof.holds is False
     assert proof.counterexample.sizes == {"A": 1, "B": 1, "C": 2, "D": 1, "E": 1}
+
+
+def test_isl_confirms_what_digits_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = (("f32[6,8]{1,0:T(6,4)}", "[1, 0, 1 p(4)]"), ("f32[M,N]", "f32[M,N]{1,0:T(1,1)}"))
+    for pair in pairs:
+        assert ml.are_equivalent(*pair).decider == "digits"
+        found = ml.are_equivalent(*pair, confirm=True)
+        assert (found.holds, found.decider) == (True, "digits, confirmed by ISL")
+    rows = "f32[5,5,5,5,5,5]"
+    large = rows, f"{rows}{{5,4,3,2,1,0:T(1)}}"
+    spent = ml.are_equivalent(*large, budget=1, confirm=True)
+    assert (spent.holds, spent.decider) == (True, "digits; ISL gave up at its budget")
+    monkeypatch.setattr(equivalent, "by_isl_alone", lambda *_: Comparison(False))
+    wrong = ml.are_equivalent(*pairs[0], confirm=True)
+    assert wrong.holds is None
+    assert wrong.reason.startswith("a bug: digits say equivalent: ")

@@ -232,6 +232,7 @@ def equal(
     assuming: Assuming | None = None,
     notation: str | None = None,
     budget: int | None = None,
+    confirm: bool = False,
 ) -> Proof:
     """Decide whether two layouts give every coordinate the same offset.
 
@@ -244,6 +245,7 @@ def equal(
         assuming: facts about symbolic sizes, as for ``index_map``.
         notation: the notation of each text, as for ``parse``.
         budget: ISL operations after which the answer is undecided, by default about a second's.
+        confirm: ask ISL too for what digits decide.
 
     >>> print(equal("f32[6,8]{1,0:T(6,4)}", "[1, 0, 1 p(4)]").holds)
     True
@@ -253,7 +255,7 @@ def equal(
     from morello_layouts import proof
 
     pair = subjects(a, b, shape, assuming=assuming, notation=notation)
-    return proof.are_equivalent(*met_formulas(*pair), budget=budget)
+    return proof.are_equivalent(*met_formulas(*pair), budget=budget, confirm=confirm)
 
 
 def verify(
