@@ -19,7 +19,7 @@ from morello_layouts.core.description import (
 )
 from morello_layouts.core.expr import (
     AffineExpr,
-    BitXor,
+    Call,
     Interval,
     Var,
     canonicalize,
@@ -145,7 +145,7 @@ def _intended(form: AffineExpr, bounds: Mapping[str, Interval]) -> Interval:
     for atom, c in form.terms:
         if isinstance(atom, Var):
             found = bounds[atom.name]
-        elif isinstance(atom, BitXor):
+        elif isinstance(atom, Call):  # layouts have no other operation than ^
             found = range_of_xor([_intended(part, bounds) for part in atom.parts])
         elif atom.modulus is not None:
             found = Interval(0, atom.modulus - 1)

@@ -260,7 +260,8 @@ class Facts:
             if isinstance(size, int):
                 return size
             names = {name: SizeExpr.named(name) for name in size.names()}
-            return evaluated(size, names | dict(self.differences))
+            changed: Int = evaluated(size, names | dict(self.differences))
+            return changed
 
         return map_ints(form, value) if self.differences else form
 
@@ -289,17 +290,16 @@ def parse_facts(text: str, bounds: Mapping[str, Interval]) -> Facts:
     differences: dict[str, Int] = {}
     others: list[str] = []
     named: dict[str, Int] = {name: SizeExpr.named(name) for name in sorted(own - {*bounds, ""})}
-    divisors: dict[str, Int] = {}
+    divisors: dict[str, int] = {}
     for part in sorted(parts, key=lambda part: not _multiple(part.strip())[1].isdigit()):
         name, by = _multiple(part.strip())
         d = evaluated(parse_number(by), {**named, **sizes}) if name in named else 0
         if name in named and isinstance(d, int):
             _positive(d, text, text.find(part))
-            d = lcm(d, divisors.get(name, 1))
+            d = divisors[name] = lcm(d, divisors.get(name, 1))
         elif name not in named or name in sizes:
             others.append(part)
             continue
-        divisors[name] = d
         sizes[name] = exact_quotient(named[name], d) * d
     for part in others:
         condition = _condition(part, text, bounds, {**named, **sizes})

@@ -210,8 +210,9 @@ class ExpressionReader:
                 continue
             if kind == 3:
                 named = self.variable(token, start)
-                is_form = isinstance(named, AffineExpr)
-                return Placed(named if is_form else AffineExpr(((named, 1),), 0), start)
+                if isinstance(named, Var):
+                    named = AffineExpr(((named, 1),), 0)
+                return Placed(named, start)
             if kind == 2:
                 source.need("(")
             if is_sign:

@@ -99,7 +99,8 @@ def check_examples(rule: Rule[Any]) -> None:
 def node_of(rule: Rule[Any], form: AffineExpr) -> Node:
     """Return the node of a form that a rule looks at: its atom, or the sum itself."""
     # By name: a mutated module has rules of its own.
-    of_atoms = [*DIGIT_RULES, *(one for some in RULES_OF_CALLS.values() for one in some)]
+    of_atoms: list[Rule[Any]] = [*DIGIT_RULES]
+    of_atoms += [one for some in RULES_OF_CALLS.values() for one in some]
     is_for_atoms = rule.name in [str(one.name) for one in of_atoms]
     atom = form.as_atom() if is_for_atoms else form
     assert isinstance(atom, Digit | Call | AffineExpr)

@@ -92,13 +92,11 @@ def questions(seed: int, count: int) -> Iterator[Question]:
 def value(rng: Random, names: list[str], depth: int, sized: bool) -> Tree:
     """Return an expression; a divisor or factor is a number, or N if ``sized``."""
     if depth == 0 or rng.random() < 0.1:
-        leaf = rng.choice([*names, *names, *names, rng.randint(-9, 20), *(["N"] if sized else [])])
+        leaves: list[Tree] = [*names, *names, *names, rng.randint(-9, 20)]
+        leaf = rng.choice([*leaves, *(["N"] if sized else [])])
         if isinstance(leaf, str) and rng.random() < 0.3:
-            return (
-                "*",
-                rng.choice((2, 3, 4, 8, -1, -2, "N" if sized and leaf != "N" else 8)),
-                leaf,
-            )
+            by = "N" if sized and leaf != "N" else 8
+            return ("*", rng.choice((2, 3, 4, 8, -1, -2, by)), leaf)
         return leaf
 
     def part() -> Tree:

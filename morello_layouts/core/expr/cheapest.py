@@ -466,9 +466,7 @@ def _combinations(choices: Sequence[list[_Writing]]) -> Iterator[tuple[_Writing,
 
 
 def _other_choices(form: AffineExpr) -> Iterator[AffineExpr]:
-    """Yield a sum with a choice of two numbers for a multiple of a condition and a number, and with
-    a min or max of multiples for a multiple of it.
-    """
+    """Yield a sum with a choice of two numbers, or with a min or max of multiples."""
     for atom, c in form.terms:
         one = AffineExpr(((atom, 1),), 0)
         if form.const and is_condition(one):

@@ -521,9 +521,9 @@ class _SympyReader:
                 form = divide(form, numbers[0])
                 return form if len(numbers) == 1 else remainder(form, numbers[1])
         if name in ("Max", "Min", "Abs") and self.choices:
-            forms = [self.whole(arg) for arg in expr.args]
-            forms += [-forms[0]] if name == "Abs" else []
-            return call("min" if name == "Min" else "max", *forms)
+            wholes = [self.whole(arg) for arg in expr.args]
+            wholes += [-wholes[0]] if name == "Abs" else []
+            return call("min" if name == "Min" else "max", *wholes)
         if name == "Piecewise" and self.choices and expr.args[-1][1] == True:  # noqa: E712  # SymPy's own
             found = self.whole(expr.args[-1][0])
             for value, condition in expr.args[-2::-1]:

@@ -44,11 +44,11 @@ def simplify(
         derivation: show each rule that fired.
     """
     intervals = _intervals(bounds, expr)
-    form, facts = assumed_form(expr, intervals, assuming, language)
-    steps = Derivation.of(form, lambda start: readable(start, facts.forms))
-    best = fewest(steps.end if facts.forms else form) if cheapest else steps.end
-    simplified = str(facts.named(best))
-    steps = steps.mapped(facts.named)
+    form, assumed = assumed_form(expr, intervals, assuming, language)
+    steps = Derivation.of(form, lambda start: readable(start, assumed.forms))
+    best = fewest(steps.end if assumed.forms else form) if cheapest else steps.end
+    simplified = str(assumed.named(best))
+    steps = steps.mapped(assumed.named)
     facts = {
         "expression": steps.start,
         "bounds": {name: [i.lo, i.hi] for name, i in intervals.items()},

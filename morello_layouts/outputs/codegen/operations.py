@@ -284,7 +284,9 @@ class Lowering:
         if is_condition(form):
             return self._choice(self._condition(form), self.number(1), self.number(0), x)
         if x.kind == "select":
-            return self._choice(self._condition(x.parts[0]), *map(self._form, x.parts[1:]), x)
+            condition, one, other = x.parts
+            nodes = self._condition(condition), self._form(one), self._form(other)
+            return self._choice(*nodes, x)
         first, *others = x.parts
         node = self._form(first)
         for k, part in enumerate(others, 2):
