@@ -108,7 +108,8 @@ def test_48_columns_need_no_padding() -> None:
     assert (best.ways, best.padding, best.cute, best.triton) == ((1, 1), 0, None, None)
 
 
-def of_registers(number: int) -> None:
+@each_row("number", range(150), fast=30)
+def test_layouts_of_registers_have_no_conflicts(number: int) -> None:
     """Two layouts of registers, one stored and the other loaded, have no conflicts between them.
 
     So no other placement has fewer, Triton's ``optimalSwizzling`` of the two among them.
@@ -129,17 +130,6 @@ def of_registers(number: int) -> None:
         while 2 * vector <= widest and vector.bit_length() - 1 in each.register:
             vector *= 2
         assert each.ways(columns, bits, vector, lambda i, j: offsets[i][j]) == 1, number
-
-
-@each_row("number", range(5))
-def test_layouts_of_registers_have_no_conflicts(number: int) -> None:
-    of_registers(number)
-
-
-@pytest.mark.slow
-@each_row("number", range(150))
-def test_many_layouts_of_registers_have_no_conflicts(number: int) -> None:
-    of_registers(number)
 
 
 @each_row("number", range(10))

@@ -89,18 +89,8 @@ def name_of(row: dict[str, Any]) -> str:
     return f"{row['arch']} {row['name']} {row['matrix']} {row['wave']}"
 
 
-@each_row("row", CALCULATOR[::4], ids=name_of)
-def test_some_rows_of_amd_calculator(row: dict[str, Any]) -> None:
-    check_amd(row)
-
-
-@pytest.mark.slow
-@each_row("row", CALCULATOR, ids=name_of)
+@each_row("row", CALCULATOR, ids=name_of, fast=4)
 def test_amd_calculator(row: dict[str, Any]) -> None:
-    check_amd(row)
-
-
-def check_amd(row: dict[str, Any]) -> None:
     generation = {"rdna3": "gfx11 ", "rdna4": "gfx12 "}.get(row["arch"], "")
     wave = " wave64" if generation and row["wave"] == 64 else ""
     layout = fragment(f"{generation}{row['name']} {row['matrix']}{wave}")
