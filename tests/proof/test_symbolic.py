@@ -40,6 +40,11 @@ def drawn(number: int, largest: int = 2000) -> tuple[Random, Drawn, ml.IndexMap,
     return random, one, ml.index_map(one.source, one.shape, **given), sizes
 
 
+def with_numbers(text: str, sizes: Mapping[str, int]) -> str:
+    """Return the text of a layout with numbers in place of the names of sizes."""
+    return re.sub(r"\b[MNS]\b", lambda name: str(sizes[name[0]]), text)
+
+
 @pytest.mark.slow
 def test_formulas_of_symbolic_sizes_agree_with_every_size() -> None:
     for number in range(60):
@@ -49,8 +54,7 @@ def test_formulas_of_symbolic_sizes_agree_with_every_size() -> None:
         for sizes in random.sample(grid, min(3, len(grid))):
             there, size = one.places(sizes)
             shape, x = at(one.shape, sizes), np.indices(at(one.shape, sizes))
-            text = re.sub(r"\b[MNS]\b", lambda name, own=sizes: str(own[name[0]]), one.source)
-            c, there = ml.index_map(text, shape), there.reshape(shape)
+            c, there = ml.index_map(with_numbers(one.source, sizes), shape), there.reshape(shape)
             assert np.array_equal(m.at(**sizes)(*x), there), one.text
             named = {f"d{k}": n for k, n in enumerate(x)} | sizes
             assert np.array_equal(m.form.evaluate(named) + np.zeros_like(there), there)
