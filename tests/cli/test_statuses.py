@@ -66,8 +66,14 @@ def test_each_language(target: str) -> None:
     assert found == ml.code(X, target, function=True, simplified="cheapest") + "\n"
     pair = ("f32[60,64]{1,0}", "{1,0:T(8,128)}")
     printed = run(f"relayout {pair[0]} {pair[1]} --language {target}").stdout
-    if target not in ("c", "cuda", "python"):
-        is_code = target in ("triton", "rust")
+    if target == "triton":
+        assert printed == ml.relayout(*pair).kernel("triton", fill=0)
+        sized = [text.replace("60,64", "M,64") for text in pair]
+        printed = run(f"relayout {sized[0]} {sized[1]} --language triton").stdout
+        function = ml.code(ml.relayout(*sized), "triton", function=True, name="relayout")
+        assert printed == f"{function}\n"
+    elif target not in ("c", "cuda", "python"):
+        is_code = target == "rust"
         name = "relayout" if is_code else None
         assert printed == f"{ml.code(ml.relayout(*pair), target, function=is_code, name=name)}\n"
 

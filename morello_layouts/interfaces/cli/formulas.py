@@ -190,18 +190,19 @@ def relayout(
 ) -> Answer:
     """Print a function that moves a buffer in the layout SOURCE to one in the layout TARGET.
 
-    In languages without kernels it is the function for one of your own: from an offset of the
-    target to that of the source, and whether it holds padding.
+    In languages without kernels, and in Triton if a size has a name, it is the function for one of
+    your own: from an offset of the target to that of the source, and whether it holds padding.
 
     Args:
-        language: a kernel in c, cuda or python, in others the function from target to source.
+        language: a kernel in c, cuda, python or triton, else the function from target to source.
         element_type: type of an item, NumPy's or XLA's name, if no text names it.
         padding: whether padding of the target is set to zero.
         name: the name of the function.
     """
     first, second = parsed(source), parsed(target)
     found = api.relayout(first, second, shape, **more)
-    if language in KERNEL_TARGETS:
+    has_names = found.source.recipe.names or found.target.recipe.names
+    if language in KERNEL_TARGETS and not (language == "triton" and has_names):
         fill = 0 if padding == "zero" else None
         text = found.kernel(language, element_type, fill=fill, name=name)
     else:

@@ -78,8 +78,8 @@ def c_lines(kernel: Kernel, *, share: bool = False) -> list[str]:
 
 
 def formula(recipe: Recipe, target: str, kernel: Kernel) -> str:
-    """Return the offset of the element at ``d0, d1, …`` in a language: in bytes but in Python."""
+    """Return the offset of the element at ``d0, d1, …`` in a language: in bytes in C and CUDA."""
     m = AffineMap(recipe.shape, (offset_form(recipe),), assumptions=kernel.assumptions)
-    m = m if target == "python" else _in_c(recipe, kernel)
+    m = m if target in ("python", "triton") else _in_c(recipe, kernel)
     formulas = Formulas("", "", m.form.variables(), (("", m.form),), assumptions=m.assumptions)
     return LANGUAGES[target]().expression(formulas)

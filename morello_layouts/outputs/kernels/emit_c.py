@@ -26,6 +26,7 @@ from morello_layouts.outputs.kernels.c_loops import (
 from morello_layouts.outputs.kernels.c_vectors import Helper, head_text, helpers_of
 from morello_layouts.outputs.kernels.domains import CopyAxis, Domain, estimate, upper_bound
 from morello_layouts.outputs.kernels.emit_cuda import cuda_text
+from morello_layouts.outputs.kernels.emit_triton import triton_text
 from morello_layouts.outputs.kernels.nests import CACHE_LINE, Transposition
 from morello_layouts.outputs.kernels.plan import (
     AHEAD,
@@ -379,6 +380,7 @@ _TARGETS: Final[dict[str, tuple[Callable[[Kernel], object], str]]] = {
     "c": (c_file, _OWN),
     "cuda": (cuda_text, _OWN),
     "python": (python_text, "|moved"),
+    "triton": (triton_text, r"|\w+_part\d+"),
 }
 
 KERNEL_TARGETS: Final = tuple(_TARGETS)

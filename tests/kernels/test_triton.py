@@ -1,0 +1,160 @@
+"""Kernels in Triton: run over NumPy as its language defines them, and taken by its compiler."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import morello_layouts as ml
+from tests.support.tables import each_row
+
+CASES = [
+    ("f32[70,200]{1,0}", "f32[70,200]{0,1:T(8,128)}", None),
+    ("f32[3,17,40]{2,1,0}", "f32[3,17,40]{0,2,1}", None),
+    ("NCHW", "nChw16c", (2, 20, 5, 7)),
+    ("[1, 0]", "Sw<3,3,3> o 0 o (64,64):(64,1)", (64, 64)),
+    ("strided<[-40, 1], offset: 360>", "[0, 1]", (10, 40)),
+    ("(d0, d1) -> (d1, d0)", "nz", (33, 50)),
+    ("row-major", "column-major", (0, 4)),
+]
+
+
+class Pointers:
+    """Places of a buffer; real ones know their type."""
+
+    def __init__(self, data: np.ndarray, at: Any = 0) -> None:
+        self.data, self.at = data, at
+        self.dtype = SimpleNamespace(element_ty=data.dtype)
+
+    def __add__(self, offset: Any) -> Pointers:
+        return Pointers(self.data, self.at + offset)
+
+
+class Values(np.ndarray):
+    """An array that ``to`` turns into another type of the same bits."""
+
+    def to(self, dtype: Any, *, bitcast: bool) -> np.ndarray:
+        assert bitcast
+        return np.asarray(self).view(dtype)
+
+
+class Language(ModuleType):
+    """The functions of ``triton.language`` that kernels call."""
+
+    int8, int16, int32, int64 = np.int8, np.int16, np.int32, np.int64
+    program = 0
+
+    def program_id(self, axis: int) -> np.int32:
+        assert axis == 0
+        return np.int32(self.program)
+
+    @staticmethod
+    def arange(start: int, end: int) -> np.ndarray:
+        assert end - start & (end - start - 1) == 0
+        return np.arange(start, end, dtype=np.int32)
+
+    @staticmethod
+    def cast(value: Any, kind: Any) -> Any:
+        return kind(value)
+
+    @staticmethod
+    def full(shape: list[int], value: int, kind: Any) -> np.ndarray:
+        return np.full(shape, value, kind).view(Values)
+
+    @staticmethod
+    def load(places: Pointers, mask: np.ndarray) -> np.ndarray:
+        at = np.broadcast_to(places.at, mask.shape)
+        assert ((at >= 0) & (at < places.data.size))[mask].all()
+        return places.data[np.where(mask, at, 0)]
+
+    @staticmethod
+    def store(places: Pointers, values: np.ndarray, mask: np.ndarray) -> None:
+        at = np.broadcast_to(places.at, mask.shape)
+        assert ((at >= 0) & (at < places.data.size))[mask].all()
+        places.data[at[mask]] = np.broadcast_to(values, mask.shape)[mask]
+
+
+class Program:
+    """A kernel, which runs its programs one after the other."""
+
+    def __init__(self, run: Callable[..., None]) -> None:
+        self.run = run
+
+    def __getitem__(self, grid: tuple[int]) -> Callable[..., None]:
+        def launch(*buffers: np.ndarray) -> None:
+            for program in range(*grid):
+                Language.program = program
+                self.run(*map(Pointers, buffers))
+
+        return launch
+
+
+def module_of(text: str, path: Path) -> Any:
+    path.write_text(text, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@each_row("source, target, shape", CASES)
+def test_kernels_move_what_the_layouts_say(
+    source: str, target: str, shape: tuple[int, ...] | None
+) -> None:
+    with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
+        triton, language = ModuleType("triton"), Language("triton.language")
+        triton.jit, triton.language = Program, language
+        patch.setitem(sys.modules, "triton", triton)
+        patch.setitem(sys.modules, "triton.language", language)
+        found = ml.relayout(source, target, shape)
+        for fill in (0, 7, None):
+            path = Path(folder, "kernel.py")
+            module = module_of(found.kernel("triton", "float32", fill=fill), path)
+            given = np.arange(found.source.size, dtype=np.float32)
+            moved = np.full(found.target.size, -1, np.float32)
+            wanted = moved.copy() if fill is None else np.full_like(moved, fill)
+            at = np.indices(found.source.shape)
+            wanted[np.asarray(found.target(*at))] = given[np.asarray(found.source(*at))]
+            module.relayout(moved, given)
+            assert (moved == wanted).all(), (source, target, fill)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_triton_compiles_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    triton = pytest.importorskip("triton", reason="triton is not installed")
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))
+    for k, (source, target, shape) in enumerate(CASES):
+        text = ml.relayout(source, target, shape).kernel("triton", "float32", fill=7)
+        module = module_of(text, tmp_path / f"kernel{k}.py")
+        for name in [name for name in vars(module) if "_part" in name]:
+            types = {"target": "*fp32", "source": "*fp32"}
+            program = ASTSource(getattr(module, name), signature=types, constexprs={})
+            assert "ptx" in triton.compile(program, target=GPUTarget("cuda", 80, 32)).asm
+
+
+def test_what_a_kernel_of_triton_lacks() -> None:
+    named = ml.relayout("f32[M,N]{1,0}", "f32[M,N]{0,1}")
+    with pytest.raises(ml.UnsupportedError, match="its sizes are numbers"):
+        named.kernel("triton")
+    with pytest.raises(ml.UnsupportedError, match="16 bytes"):
+        ml.relayout("[0, 1]", "[1, 0]", (4, 8)).kernel("triton", "complex128")
+    with pytest.raises(ml.LayoutError, match="name"):
+        ml.relayout("[0, 1]", "[1, 0]", (4, 8)).kernel("triton", "float32", name="x_part0")
+
+
+def test_offsets_past_32_bits_have_64() -> None:
+    text = ml.relayout("[0, 1]", "[1, 0]", (1 << 16, 1 << 16)).kernel("triton", "float32")
+    assert "tl.cast(tl.program_id(0), tl.int64)" in text
