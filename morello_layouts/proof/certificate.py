@@ -186,10 +186,10 @@ def digits_of(form: AffineExpr, shape: Sequence[Int]) -> list[_DigitOf] | None:
             count = ceil_quotient(n, weight) if above is None else above // weight
             if count != 1:
                 found.append((total, weight, k, count))
-    return sorted(found, key=lambda x: _at_seven(absolute(x[0])), reverse=True)
+    return sorted(found, key=lambda x: at_seven(absolute(x[0])), reverse=True)
 
 
-def _at_seven(n: Int) -> int:
+def at_seven(n: Int) -> int:
     """Return a size where each name is 7, for an order of sizes that are seldom compared."""
     return n if isinstance(n, int) else int(n.evaluate(dict.fromkeys(n.names(), 7)))
 
@@ -255,7 +255,34 @@ def certificate_of_relayout(source: IndexMap, target: IndexMap, expr: Any) -> Ce
     return _proved({**found, "others": [python_text(target.expr)]}, source, target)
 
 
-def _proved(statement: Certificate, *maps: AnyMap) -> Certificate:
+def certificate_of_number(
+    m: AnyMap, number: int, starts: Sequence[tuple[Int, int]], period: Int, outer: int
+) -> Certificate:
+    """Return a certificate that a formula of the offset says which of several maps it is of.
+
+    The formula is one text for all of the maps: if each has a certificate of another number, no two
+    of them share an offset.
+
+    Args:
+        m: one of the maps.
+        number: its number.
+        starts: the offsets from which on a number counts, in growing order.
+        period: after how many offsets the numbers come again.
+        outer: how many of the first coordinates count periods; the others may be taken singly.
+    """
+    end, texts, before = _size(period, m), [], 0
+    at = f"p % ({end})" if outer else "p"
+    for start, k in starts:
+        texts.append(f"({k - before})*(({at} + ({end}) - ({_size(start, m)}))//({end}))")
+        before = k
+    found = {**_statement("relayout", m), "source": " + ".join(texts), "offset": str(number)}
+    found["others"] = [python_text(m.expr)]
+    return _proved(found, m, singly=range(outer, len(m.sizes)))
+
+
+def _proved(
+    statement: Certificate, *maps: AnyMap, singly: Iterable[int] | None = None
+) -> Certificate:
     """Return the certificate of a statement; a size that is at least another one is a sum."""
     for m in maps:
         for n, least in m.requires:
@@ -269,7 +296,7 @@ def _proved(statement: Certificate, *maps: AnyMap) -> Certificate:
                 statement["sizes"].remove(free)
                 statement["sizes"].append({**free, "name": f"{name}_more"})
     keys = SHARED | CLAIMS[statement["claim"]][0] | {"about"}
-    return certified({key: x for key, x in statement.items() if key in keys})
+    return certified({key: x for key, x in statement.items() if key in keys}, singly)
 
 
 def _names_of(n: Int) -> frozenset[str]:

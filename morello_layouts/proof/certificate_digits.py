@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from math import gcd
 from typing import Any, Final, TypeAlias
@@ -25,15 +25,18 @@ FROM: Final = "p_from_"
 """How names for p begin that count from a first slot."""
 
 
-def certified(statement: Certificate) -> Certificate:
-    """Return a statement with the digits that prove it; without, the elements are taken singly."""
+def certified(statement: Certificate, singly: Iterable[int] | None = None) -> Certificate:
+    """Return a statement with the digits that prove it; without, the elements are taken singly.
+
+    ``singly`` are the coordinates whose values are then taken one by one; by default all.
+    """
     if sum(map(len, map(str, statement.values()))) <= CERTIFICATE_TEXT:
         left = [CERTIFICATE_WORK]
         for first in ("one variable", "sums", "large divisors", "rounded sizes"):
             with suppress(Refused, MemoryError, RecursionError, StopIteration):
                 return _found(statement, first, left)
         with suppress(Refused):
-            return _singly(statement)
+            return _singly(statement, singly)
     raise UnsupportedError(
         f"no certificate that {' and '.join(statement['about'])} is {statement['claim']}",
         "the claim is false, or not provable by digits in which floors and remainders are exact",
@@ -65,9 +68,10 @@ def _found(statement: Certificate, first: str, left: list[int]) -> Certificate:
     return found
 
 
-def _singly(statement: Certificate) -> Certificate:
+def _singly(statement: Certificate, which: Iterable[int] | None) -> Certificate:
     """Return a statement about numbers that the checker asks of each element, and of each slot."""
-    found = {**statement, "digits": [{"each": f"d{k}"} for k in range(len(statement["shape"]))]}
+    every = range(len(statement["shape"])) if which is None else which
+    found = {**statement, "digits": [{"each": f"d{k}"} for k in every]}
     if "digits_of_slots" in CLAIMS[statement["claim"]][0]:
         found["digits_of_slots"] = [{"each": "p"}]
     checker.check(found)

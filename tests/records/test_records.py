@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
+from morello_layouts.check import check
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.programs.records import Record, formats
 from tests.support.weights import gguf
@@ -106,6 +107,82 @@ def test_a_claim_without_a_divisor_says_what_it_assumes() -> None:
 )  # fmt: skip
 def test_wrong_records_are_told_by_field_element_and_bit(text: str, verdict: str) -> None:
     assert ml.record(text).check().verdict == verdict
+
+
+# ---- certificates, explanations, pictures
+
+#: The checker divides by a size of two terms only where the larger one is known.
+WITHOUT_CERTIFICATE = ("cutlass_nvfp4", "cutlass_mxfp4", "cutlass_mxfp8")
+
+
+@pytest.mark.parametrize("name", [name for name in formats() if name not in WITHOUT_CERTIFICATE])
+def test_certificates_of_all_block_counts_are_accepted(name: str) -> None:
+    record = ml.record(name)
+    found = record.certificates()
+    assert {check(one) for one in found.values()} <= {"padded", "relayout"}
+    places, numbers = ([one for key, one in found.items() if key.endswith(end)]
+                       for end in (": places", ": number"))  # fmt: skip
+    assert len(places) == len(record.parts)
+    assert len({one["size"] for one in places}) == 1
+    if len(places) > 1:  # one formula has another value for each piece, at the same places
+        assert len({one["source"] for one in numbers}) == 1
+        assert [one["offset"] for one in numbers] == [*map(str, range(len(places)))]
+        assert [one["others"] for one in numbers] == [[one["offset"]] for one in places]
+        assert [one["shape"] for one in numbers] == [one["shape"] for one in places]
+
+
+def test_a_certificate_is_about_the_bits_of_the_buffer() -> None:
+    """What a certificate states, computed in Python: each bit is where ``bits_of`` has it."""
+    record = ml.record("q4_K[B]")
+    whole = record.at(B=3)
+    for part, (name, one) in zip(record.parts, [*record.certificates().items()][::2], strict=True):
+        for block, *at in [(2, *(int(n) - 1 for n in part.bits.sizes)), (1, *[0] * 2)]:
+            sizes = {f"d{k}": x for k, x in enumerate((block, *at))}
+            place = eval(one["offset"], {}, {**sizes, "B": 3})
+            lows = [lo for lo, _ in part.field.piece_box(part.piece)]
+            index = [x + lo for x, lo in zip(at[:-1], lows, strict=False)]
+            runs = whole.bits_of(part.field.name, block, *index[: len(lows)])
+            bit = (at[-1] if lows else at[0]) + part.field.piece_bits(part.piece)[0]
+            assert any(place == to + bit - lo for lo, to, n in runs if lo <= bit < lo + n), name
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["r[B]: 2 bytes { a: u8[2] at bit 4; b: u4 at bit 0 }",
+     "r[B]: 2 bytes { a: u8 at byte 0; b: u8 at bit 6 }",
+     "r: 2 bytes { a: u4[4] at byte 0 by 3 }"],
+)  # fmt: skip
+def test_false_claims_have_no_certificate(text: str) -> None:
+    with pytest.raises(LayoutError, match=r"no certificate|no inverse"):
+        ml.record(text).certificates()
+
+
+@pytest.mark.parametrize("given", ["q4_0", "q4_0[B]", ml.record("q4_0[B]"), str(ml.record("q4_0"))])
+def test_a_record_is_explained_and_drawn(given: str | Record) -> None:
+    found = ml.explain(given)
+    assert found.proof.holds
+    assert str(found).startswith("q4_0[B]: 18 bytes {")
+    assert repr(found).startswith("<RecordReport of <Record q4_0[B]: 18 bytes d, qs>: exact")
+    assert list(found.to_dict()) == ["record", "proof"]
+    picture = ml.draw(given)
+    assert repr(picture) == "<Picture of q4_0>"
+    assert picture.svg() == ml.record("q4_0").svg()
+    assert str(picture).splitlines()[1:3] == [
+        "   0 aaaaaaaa aaaaaaaa BBBBbbbb BBBBbbbb BBBBbbbb BBBBbbbb BBBBbbbb BBBBbbbb",
+        "   8 BBBBbbbb BBBBbbbb BBBBbbbb BBBBbbbb BBBBbbbb BBBBbbbb BBBBbbbb BBBBbbbb",
+    ]
+
+
+@pytest.mark.parametrize("ending", ["svg", "html", "txt"])
+def test_a_picture_of_a_record_is_saved(ending: str, tmp_path: Path) -> None:
+    ml.draw("awq", at={"K": 2, "N": 8}).save(tmp_path / f"awq.{ending}")
+    assert "qweight" in (tmp_path / f"awq.{ending}").read_text()
+
+
+def test_a_shape_beside_a_record_is_refused() -> None:
+    for ask in (ml.explain, ml.draw):
+        with pytest.raises(ShapeError, match="a shape was given for the record q4_0"):
+            ask("q4_0", shape=(3,))
 
 
 # ---- two readers

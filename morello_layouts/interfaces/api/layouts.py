@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     import sympy
     from numpy.typing import NDArray
 
+    from morello_layouts.programs.records import Record
+
 
 Shape: TypeAlias = "Sequence[Int | str | sympy.Expr]"
 """Sizes: numbers, names or SymPy expressions."""
@@ -304,6 +306,11 @@ def _decidable(value: Layout, sizes: Sequence[Int], known: tuple[Assumption, ...
     return decidable(value, sizes, known)
 
 
+_RECORD: Final = re.compile(
+    r"^\s*([A-Za-z]\w+)\s*(?:\[[^\]]*\]\s*)?$|\{[^{}]*\bat\s+(?:byte|bit)\s"
+)
+
+
 def recognized(layout: Any, notation: str | None = None) -> Arrays | IndexMap | AffineMap | None:
     """Return what has the places of elements: of text, arrays and functions the layout they have.
 
@@ -321,6 +328,30 @@ def recognized(layout: Any, notation: str | None = None) -> Arrays | IndexMap | 
         from morello_layouts.notations.objects import layout_of
 
     return layout_of(layout)
+
+
+def record_in(given: Any, shape: Any = None) -> Record | None:
+    """Return the record that a value, a text or the name of a packed format is; None if none.
+
+    Raises:
+        ParseError: if a text with fields in braces is not a record.
+        ShapeError: if a shape was given with a record.
+    """
+    is_record = type(given).__module__ == "morello_layouts.programs.records.records"
+    found: Record | None = given if is_record else None
+    name = _RECORD.search(given) if isinstance(given, str) else None
+    if name is not None:
+        with importing:
+            from morello_layouts.programs.records import formats, record
+
+        found = record(given) if name[1] is None or name[1] in formats() else None
+    if found is not None and shape is not None:
+        raise ShapeError(
+            f"a shape was given for the record {found.name}",
+            "its text has the sizes of each field",
+            "leave the shape out, or write how many blocks after its name",
+        )
+    return found
 
 
 def parsed(layout: MapLike, notation: str | None = None) -> Arrays | IndexMap | AffineMap:

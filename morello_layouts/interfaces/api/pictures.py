@@ -10,15 +10,22 @@ from morello_layouts.core.lazy import NotInstalledError, escape, importing
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.maps.names import as_names
 from morello_layouts.errors import LayoutError, ShapeError
-from morello_layouts.interfaces.api.layouts import LayoutLike, Shape, index_map, index_maps
+from morello_layouts.interfaces.api.layouts import (
+    LayoutLike,
+    Shape,
+    index_map,
+    index_maps,
+    record_in,
+)
 
 if TYPE_CHECKING:
     from morello_layouts.outputs.picture import Picture
     from morello_layouts.outputs.picture.panel import Colour
+    from morello_layouts.programs.records import Record
 
 
 def draw(
-    layout: LayoutLike,
+    layout: LayoutLike | Record,
     other: LayoutLike | Shape | None = None,
     shape: Shape | None = None,
     *,
@@ -42,7 +49,8 @@ def draw(
     Args:
         layout: text in any notation; or a layout, or an index map, of known sizes. A matrix
             instruction without an operand is drawn with all that are in registers; a page lights
-            what one lane holds of each.
+            what one lane holds of each. Of a record, or a packed format by name, the bits of a
+            block are drawn.
         other: a second layout of the same array, drawn beside the first. Elements that lie
             elsewhere in it are marked. A tuple or list of sizes is the shape.
         shape: the sizes, for a layout that carries none.
@@ -89,12 +97,18 @@ def draw(
         from morello_layouts.outputs.picture import Limits, Style, picture_of, unswizzled
 
     second, sizes = _second_and_shape(other, shape)
-    operands = _operands(layout) if second is None and sizes is None else []
-    maps: Sequence[IndexMap] = (
-        index_maps(layout, second, sizes, notation=notation)
-        if second is not None
-        else operands or [index_map(layout, sizes, notation=notation)]
-    )
+    given: Any = layout
+    operands = _operands(given) if second is None and sizes is None else []
+    maps: Sequence[IndexMap]
+    try:
+        if second is not None:
+            maps = index_maps(given, second, sizes, notation=notation)
+        else:
+            maps = operands or [index_map(given, sizes, notation=notation)]
+    except LayoutError:
+        if second is not None or (record := record_in(given, sizes)) is None:
+            raise
+        return record.at(**at or {}).draw()
     maps = maps if names is None else [m.named(*as_names(names)) for m in maps]
     maps = maps if at is None else list(_at(maps, at))
     plain = None if second is not None or colour or operands else unswizzled(maps[0])

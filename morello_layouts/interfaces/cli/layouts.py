@@ -22,11 +22,14 @@ if TYPE_CHECKING:
     from morello_layouts.machines.resharding import Plan
     from morello_layouts.outputs.picture import Line, Picture
     from morello_layouts.outputs.picture.panel import Panel
+    from morello_layouts.programs.records.judge import RecordReport
     from morello_layouts.proof.bitcast import Bitcast, Correspondence
 
 
-def with_options(found: Explanation, _file: str | None) -> Explanation:
+def with_options(found: Explanation | RecordReport, _file: str | None) -> Explanation | Answer:
     """Return an explanation whose notes name options instead of arguments."""
+    if not isinstance(found, explanations.Explanation):
+        return Answer({"record": found.record, "proof": found.proof}, str(found))
     command = click.get_current_context().command
     arrays = (
         replace(each, notes=tuple(in_options(note, command) for note in each.notes))
@@ -37,6 +40,9 @@ def with_options(found: Explanation, _file: str | None) -> Explanation:
 
 def drawing(found: Picture, file: str | None) -> Answer:
     """Return a picture as the command shows it."""
+    if not found.panels:  # of a record
+        facts = {"file": file, "record": getattr(found, "record", None)}
+        return Answer(facts, str(found), saves=found.save)
     facts = {"file": file, "panels": found.panels}
     return Answer(facts, partial(_picture_lines, found.panels), saves=found.save)
 

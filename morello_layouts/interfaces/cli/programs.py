@@ -528,9 +528,9 @@ def record(
     if reader is not None:
         answer = own.agree(records.record(reader))
         return Answer({"record": own, "agreement": answer}, str(answer), holds=answer.holds)
-    proof = own.check()
-    source = f"\nsource: {own.source}" if own.source else ""
-    return Answer({"record": own, "proof": proof}, f"{own}\n{proof}{source}", holds=proof.holds)
+    report = own.explain()
+    facts = {"record": own, "proof": report.proof}
+    return Answer(facts, str(report), holds=report.holds)
 
 
 def _weights(file: WeightsFile, tensor: str | None, coordinate: Sequence[int] | None) -> Answer:

@@ -47,7 +47,10 @@ ROWS: Final = {row.name: row for row in (
         '"[1, 0, 1 p(4)]" --shape 6x8 --derivation',
         '"(f32[8,128], s32[])" --json',
         '"add.1 = bf16[8,1280]{1,0:T(8,128)(2,1)} add(a, b)"',
-    ), then="layouts:with_options",
+        '"q4_K[B]"',
+    ), then="layouts:with_options", json={
+        "": "*interfaces.explanations.rows:Explanation",
+        " of a record": "record=programs.records:Record, proof=programs.records.judge:RecordProof"},
         notes=("The exit status does not depend on the proofs; those of prove and equal do.",)),
     Row("draw", "Draw a layout, or two side by side.", "draw", (
         '"f32[3,5]{1,0:T(2,2)}"',
@@ -57,8 +60,10 @@ ROWS: Final = {row.name: row for row in (
         '"f32[M,N]{1,0:T(2,2)}" --at M=3,N=5',
         "SM80_16x8x16_F32F16F16F32_TN -o lanes.html",
         '"bf16[8,8]{1,0:T(2,4)(2,1,1,1)}" --mark 6,5 -o dot.png',
+        "q4_K -o q4_K.svg",
     ), saves="picture", then="layouts:drawing",
-        json={"": "file, panels=outputs.picture.panel:Panel"},
+        json={"": "file, panels=outputs.picture.panel:Panel",
+              " of a record": "file, record=programs.records:Record"},
         notes=("Without -o the picture goes to the terminal.",)),
     Row("convert", "Write a layout in another notation, proved equal.",
         "convert, convert_all", (

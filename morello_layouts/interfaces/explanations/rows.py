@@ -25,6 +25,7 @@ from morello_layouts.interfaces.api.layouts import (
     Shape,
     arrays_of,
     parsed,
+    record_in,
     subject,
 )
 from morello_layouts.interfaces.explanations.report import (
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from morello_layouts.interfaces.explanations.report import ArrayReport
     from morello_layouts.machines.tpu_layouts.layouts import TpuFacts
     from morello_layouts.programs.hlo import HloInstruction
+    from morello_layouts.programs.records import Record
+    from morello_layouts.programs.records.judge import RecordReport
     from morello_layouts.proof import Proof
 
 
@@ -411,19 +414,20 @@ class Explanation(Told):
 
 
 def explain(
-    layout: LayoutLike | HloInstruction,
+    layout: LayoutLike | HloInstruction | Record,
     shape: Shape | None = None,
     *,
     assuming: Assuming | None = None,
     derivation: bool = False,
     notation: str | None = None,
     names: Sequence[str] | str | None = None,
-) -> Explanation:
+) -> Explanation | RecordReport:
     """Explain a layout: each part of its text, its sizes, formulas, proofs and a picture.
 
     Args:
         layout: text in any notation, also of a tuple of shapes or of one HLO instruction, whose
-            result is explained; or a layout or an index map.
+            result is explained; or a layout or an index map; or a record, or the name of a packed
+            format.
         shape: the sizes of the array, if the layout does not carry them: 6x8, or names: M,N.
         assuming: assumptions about symbolic sizes, as for ``index_map``.
         derivation: show how the reference formula was simplified, rule by rule.
@@ -432,7 +436,8 @@ def explain(
             as n, c, h and w, or d0, d1, ….
 
     Returns:
-        A report that prints itself; ``arrays`` has its parts as values.
+        A report that prints itself; ``arrays`` has its parts as values, ``record`` and ``proof``
+        those of a record.
 
     Raises:
         LayoutError: if the text or the shape is wrong.
@@ -464,7 +469,12 @@ def explain(
     """
     instruction = instruction_in(layout) if notation is None else None
     given = layout if instruction is None else instruction.shape
-    value = parsed(cast("LayoutLike", given), notation)
+    try:
+        value = parsed(cast("LayoutLike", given), notation)
+    except LayoutError:
+        if (record := record_in(given, shape)) is None:
+            raise
+        return record.explain()
     if not isinstance(value, Layout) and shape is not None:
         raise LayoutError(
             "a shape was given for text that carries its own",

@@ -403,21 +403,29 @@ class Block(Displayed):
         return list(_runs(found))
 
     @property
+    def _head(self) -> str:
+        """The name, the blocks and their size."""
+        blocks = f"[{', '.join(map(str, self.blocks))}]" if self.blocks else ""
+        size = f" {self.size} bits" if self.size is not None else ""
+        if isinstance(self.size, int) and self.size % 8 == 0:
+            size = f" {self.size // 8} bytes"
+        return f"{self.name}{blocks}:{size}"
+
+    @property
     def text(self) -> str:
         """The text of the record, which ``record`` reads."""
-        blocks = f"[{', '.join(map(str, self.blocks))}]" if self.blocks else ""
-        size = f"{self.size} bits " if self.size is not None else ""
-        if isinstance(self.size, int) and self.size % 8 == 0:
-            size = f"{self.size // 8} bytes "
         lines = [*map(str, self.fields)]
         if self.value is not None:
             index = ", ".join(f"{name}:{n}" for name, n in self.value.index)
             lines.append(f"value[{index}] = {self.value.formula}")
         inside = "".join(f"\n  {line}" for line in lines)
-        return f"{self.name}{blocks}: {size}{{{inside}\n}}"
+        return f"{self._head} {{{inside}\n}}"
 
     def __str__(self) -> str:
         return self.text
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._head} {', '.join(f.name for f in self.fields)}>"
 
 
 def _runs(found: Mapping[int, int]) -> Iterator[tuple[int, int, int]]:

@@ -4,20 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, groupby
 from math import prod
 from typing import ClassVar, Final
 
+from morello_layouts.core.expr import canonicalize, coordinate_variables
 from morello_layouts.core.expr.assumptions import meet_all
 from morello_layouts.core.expr.sizes import Int, evaluated, is_nonnegative
+from morello_layouts.core.expr.substitution import substitute
 from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.limits import RECORD_BITS
+from morello_layouts.core.maps import AffineMap
 from morello_layouts.core.maps.subject import names_in
 from morello_layouts.errors import LayoutError
 from morello_layouts.programs.records.block import Block, PieceMap, part_of
-from morello_layouts.programs.records.values import bytes_of_block, decode, places
+from morello_layouts.programs.records.values import bits_of, bytes_of_block, decode, places
 from morello_layouts.proof import are_equivalent, is_injective
+from morello_layouts.proof.certificate import (
+    at_seven,
+    certificate_of_map,
+    certificate_of_number,
+)
+from morello_layouts.proof.certificate_digits import Certificate
 from morello_layouts.proof.disjoint import DISJOINT, INSIDE, are_disjoint, is_below
 from morello_layouts.proof.verdict import Proof, SymbolicCounterexample, sizes_text
 
@@ -87,6 +96,72 @@ class RecordProof(Displayed):
 
     def __str__(self) -> str:
         return self.verdict
+
+
+@frozen(slots=False)
+class RecordReport(Displayed):
+    """What a record is: its text, what is proved of it, and the document that it is from."""
+
+    record: Block  #: what is explained.
+    proof: RecordProof  #: that its fields stay inside and share no bit.
+
+    json_keys: ClassVar = ("record", "proof")
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether the claims of the proof hold."""
+        return self.proof.holds
+
+    def __repr__(self) -> str:
+        return f"<RecordReport of {self.record!r}: {self.proof}>"
+
+    def __str__(self) -> str:
+        source = f"\nsource: {self.record.source}" if self.record.source else ""
+        return f"{self.record}\n{self.proof}{source}"
+
+
+def certificates(record: Block) -> dict[str, Certificate]:
+    """Return certificates that the fields of a record lie inside and share no bit."""
+    found, starts = {}, _starts(record)
+    for k, part in enumerate(record.parts):
+        m = _in_buffer(record, part)
+        found[f"{part.label}: places"] = certificate_of_map(m, "padded")
+        if len(starts) > 1:
+            number = certificate_of_number(m, k, starts, record.bits, len(record.blocks))
+            found[f"{part.label}: number"] = number
+    return found
+
+
+def _in_buffer(record: Block, part: PieceMap) -> AffineMap:
+    """Return the map from a block, an element and a bit of it to the bit of the buffer."""
+    rank, stride = len(record.blocks), record.bits
+    sizes = (*record.blocks, *part.bits.sizes)
+    at = coordinate_variables(sizes)
+    moved = {f"d{k}": x for k, x in enumerate(at[rank:])}
+    form = substitute(part.bits.given[0], moved)
+    for n, x in reversed([*zip(record.blocks, at, strict=False)]):
+        form, stride = form + x * stride, stride * n
+    return replace(part.bits, sizes=sizes, given=(canonicalize(form),), buffer_size=stride)
+
+
+def _starts(record: Block) -> list[tuple[Int, int]]:
+    """Return the bits of a block from which on they are of another piece, with its number."""
+    groups: list[list[int]] = []
+    for k in sorted(range(len(record.parts)), key=lambda k: at_seven(record.parts[k].first)):
+        first = record.parts[k].first
+        if groups and not all(is_nonnegative(first - record.parts[j].end) for j in groups[-1]):
+            groups[-1].append(k)
+        else:
+            groups.append([k])
+    found: list[tuple[Int, int]] = []
+    for group in groups:
+        if len(group) == 1:
+            found.append((record.parts[group[0]].first, group[0]))
+            continue
+        owner = {int(bit): k for k in group for bit in np.ravel(bits_of(record.parts[k]))}
+        runs = groupby(sorted(owner.items()), key=lambda pair: pair[1])
+        found += [(next(run)[0], k) for k, run in runs]
+    return found
 
 
 def check(record: Block, *, budget: int | None = None) -> RecordProof:

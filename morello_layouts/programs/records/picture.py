@@ -4,17 +4,74 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from html import escape
+from itertools import cycle
+from string import ascii_lowercase
 from typing import Final
 
+from morello_layouts.core.fields import frozen
 from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.limits import RECORD_PICTURE
 from morello_layouts.errors import UnsupportedError
+from morello_layouts.outputs.picture import Picture
+from morello_layouts.outputs.picture.panel import Panel
 from morello_layouts.programs.records.block import Block
 from morello_layouts.programs.records.values import bytes_of_block, places
 
 # The categorical colours of Okabe and Ito, which most people can tell apart.
 _COLOURS: Final = ("#56b4e9", "#e69f00", "#009e73", "#f0e442", "#cc79a7", "#d55e00", "#0072b2")
 _BIT, _HIGH, _ROW = 9, 22, 16  # width of a bit, height of a row, bytes in a row
+
+
+@frozen(slots=False)
+class RecordPicture(Picture):
+    """The bits of a block of a record, a colour a field.
+
+    In a terminal each field has a letter, which is large in every other number.
+
+    >>> from morello_layouts import draw
+    >>> print(draw("r: 2 bytes { a: u4[3] at byte 0; b: u2 at bit 12 }"))
+    r: 2 bytes, bit 7 of a byte is left
+       0 AAAAaaaa ··bbaaaa
+    a: a, b: b, ·: unused
+    """
+
+    panels: tuple[Panel, ...]  #: none: a record has no grid of offsets.
+    record: Block  #: the record.
+
+    def svg(self) -> str:
+        """Return the picture as an SVG document: a colour a field, hatched where unused."""
+        return svg(self.record)
+
+    def html(self) -> str:
+        """Return the picture as a page."""
+        title = escape(self.record.name)
+        return f'<!DOCTYPE html>\n<meta charset="utf-8"><title>{title}</title>\n{self.svg()}\n'
+
+    def text(self, width: int = 100) -> str:
+        """Return the picture for a terminal of a width."""
+        return "\n".join(_lines(self.record, max(1, (width - 5) // 9)))
+
+    def __repr__(self) -> str:
+        return f"<Picture of {self.record.name or 'a record'}>"
+
+
+def _lines(record: Block, most: int) -> Iterator[str]:
+    every = _owners_that_fit(record)
+    name = record.name or "a record"
+    yield f"{name}: {len(every) // 8} bytes, bit 7 of a byte is left"
+    letters = dict(zip((one.name for one in record.fields), cycle(ascii_lowercase), strict=False))
+    shown, is_large = list[str](), False
+    for before, owner in zip([None, *every], every, strict=False):
+        is_same_field = owner is not None and before is not None and owner[0] == before[0]
+        is_large = is_same_field and is_large ^ (owner != before)
+        letter = letters[owner[0]] if owner else "·"
+        shown.append(letter.upper() if is_large else letter)
+    row = 1 << min(4, most.bit_length() - 1)
+    for start in range(0, len(every) // 8, row):
+        numbers = range(start, min(start + row, len(every) // 8))
+        yield f"{start:4} {' '.join(''.join(shown[8 * k : 8 * k + 8][::-1]) for k in numbers)}"
+    legend = [f"{letter}: {field}" for field, letter in letters.items()]
+    yield ", ".join([*legend, *(["·: unused"] if None in every else [])])
 
 
 def owners(record: Block) -> list[tuple[str, str] | None]:
@@ -34,12 +91,7 @@ def owners(record: Block) -> list[tuple[str, str] | None]:
     return found
 
 
-def svg(record: Block) -> str:
-    """Return the picture of a block as an SVG document: a colour a field, hatched where unused.
-
-    Raises:
-        UnsupportedError: if a block has more bytes than a page shows, or a size that is a name.
-    """
+def _owners_that_fit(record: Block) -> list[tuple[str, str] | None]:
     size = bytes_of_block(record)
     if size > RECORD_PICTURE:
         raise UnsupportedError(
@@ -47,7 +99,17 @@ def svg(record: Block) -> str:
             "a page shows each bit",
             "draw a record of one of its parts",
         )
-    every = owners(record)
+    return owners(record)
+
+
+def svg(record: Block) -> str:
+    """Return the picture of a block as an SVG document.
+
+    Raises:
+        UnsupportedError: if a block has more bytes than a page shows, or a size that is a name.
+    """
+    every = _owners_that_fit(record)
+    size = len(every) // 8
     rows = -(-size // _ROW)
     width, height = 60 + _ROW * (8 * _BIT + 6), 64 + rows * (_HIGH + 14)
     colours = {one.name: _COLOURS[k % len(_COLOURS)] for k, one in enumerate(record.fields)}

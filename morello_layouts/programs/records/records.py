@@ -16,11 +16,19 @@ from morello_layouts.errors import LayoutError
 from morello_layouts.outputs.kernels.narrow import NarrowRelayout
 from morello_layouts.programs.records.block import Block
 from morello_layouts.programs.records.decoders import code
-from morello_layouts.programs.records.judge import RecordAgreement, RecordProof, agree, check
-from morello_layouts.programs.records.picture import svg
+from morello_layouts.programs.records.judge import (
+    RecordAgreement,
+    RecordProof,
+    RecordReport,
+    agree,
+    certificates,
+    check,
+)
+from morello_layouts.programs.records.picture import RecordPicture, svg
 from morello_layouts.programs.records.repack import repack
 from morello_layouts.programs.records.text import parse_blocks, parse_record
 from morello_layouts.programs.records.values import decode, extract, insert
+from morello_layouts.proof.certificate_digits import Certificate
 
 
 @frozen(slots=False)
@@ -38,6 +46,33 @@ class Record(Block):
     def check(self, *, budget: int | None = None) -> RecordProof:
         """Decide whether the fields stay inside, share no bit, and cover the record."""
         return check(self, budget=budget)
+
+    def explain(self, *, budget: int | None = None) -> RecordReport:
+        """Return the text, what is proved of it, and the document that it was written from."""
+        return RecordReport(self, self.check(budget=budget))
+
+    def certificates(self) -> dict[str, Certificate]:
+        """Return certificates that the fields stay inside and share no bit, for ``check``.
+
+        Returns:
+            For each piece of a field ``"…: places"``: no two of its bits share a place, and all
+            are inside of the buffer. If there are several pieces, also ``"…: number"``: one
+            formula, the same in each of these, gives each bit of the piece the piece's number. So
+            no place is of two pieces.
+
+        Raises:
+            UnsupportedError: if one is not found: the claim is false, or digits do not prove it.
+
+        >>> from morello_layouts import check, record
+        >>> found = record("q4_0[B]").certificates()
+        >>> [(name, check.check(one)) for name, one in found.items()][:2]
+        [('d: places', 'padded'), ('d: number', 'relayout')]
+        >>> found["d: number"]["source"] == found["qs: number"]["source"]
+        True
+        >>> found["d: number"]["offset"], found["qs: number"]["offset"]
+        ('0', '1')
+        """
+        return certificates(self)
 
     def agree(self, reader: Record, *, budget: int | None = None) -> RecordAgreement:
         """Decide whether a reader, as another record, finds each field where this one puts it."""
@@ -104,6 +139,10 @@ class Record(Block):
         (512,)
         """
         return repack(self, target, pattern, fields)
+
+    def draw(self) -> RecordPicture:
+        """Return the picture of the bits of a block, for terminals, notebooks and files."""
+        return RecordPicture((), self)
 
     def svg(self) -> str:
         """Return a picture of the bits of a block as an SVG document, a colour a field."""

@@ -35,6 +35,13 @@ def runs(part: PieceMap) -> Iterator[tuple[int, int, Any]]:
         yield lo + bit, min(8, width - bit), np.broadcast_to(places, tuple(box))
 
 
+def bits_of(part: PieceMap) -> Any:
+    """Return the bit of a block at which each bit of each element of a part lies."""
+    sizes = known(part.bits.sizes)
+    at = {f"d{k}": x for k, x in enumerate(np.indices(tuple(sizes), sparse=True))}
+    return np.broadcast_to(part.bits.given[0].evaluate(at), tuple(sizes))
+
+
 def box_slices(part: PieceMap) -> tuple[slice, ...]:
     """Return the elements of the field that a part holds, as an index of arrays."""
     box = part.field.piece_box(part.piece)
@@ -50,10 +57,7 @@ def places(record: Block, name: str) -> Any:
     one = record[name]
     found: Any = np.full((*known(one.shape), one.bits), -1, np.int64)
     for part in record.parts_of(name):
-        box = box_slices(part)
-        for first, count, at in runs(part):
-            for bit in range(count):
-                found[(*box, first + bit)] = at + bit
+        found[(*box_slices(part), slice(*one.piece_bits(part.piece)))] = bits_of(part)
     return found
 
 
