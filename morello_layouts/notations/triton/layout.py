@@ -7,8 +7,9 @@ to coordinates; a recipe maps coordinates to places, the first one if there are 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache, reduce
-from operator import xor
+from operator import gt, xor
 
 from morello_layouts.core.checks import require_rank
 from morello_layouts.core.expr import AffineExpr
@@ -42,7 +43,9 @@ class TritonLayout(Layout):
     #: sizes of the tensor in elements, powers of two; None if they are given beside it.
     shape: tuple[int, ...] | None = None
     element_type: str = ""  #: MLIR's name of it; empty without a type.
-    after: tuple[str, ...] = ()  #: what follows the encoding, such as ``#ttg.shared_memory``.
+    #: what follows the encoding, such as ``#ttg.shared_memory``. The sizes of a buffer, ``64x64``,
+    #: make this a view of it that begins at its origin.
+    after: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.shape is not None:
@@ -66,17 +69,36 @@ class TritonLayout(Layout):
         return _bases(self.encoding, _powers(shape))
 
     def recipe(self, shape: Sequence[Int], /) -> Recipe:
-        self.bases(shape)  # checks the shape
-        return _recipe(self.encoding, known(tuple(shape)))
+        sizes = self._buffer(shape)
+        self.bases(sizes)  # checks the sizes
+        found = _recipe(self.encoding, known(sizes))
+        if sizes == tuple(shape):
+            return found
+        return replace(found, shape=tuple(shape), steps=(Pad(sizes), *found.steps))
+
+    def _buffer(self, shape: Sequence[Int]) -> tuple[Int, ...]:
+        """The sizes of the buffer: those of the array, unless it is a view of another one."""
+        given = [each.split("x") for each in self.after if each[0].isdecimal()]
+        if not given:
+            return tuple(shape)
+        sizes = tuple(map(int, given[-1][-len(shape) :]))
+        if len(sizes) < len(shape) or any(map(gt, known(tuple(shape)), sizes)):
+            raise ShapeError(
+                f"a view of {'x'.join(given[-1])}: got {'x'.join(map(str, shape))}",
+                "a view is a part of its buffer",
+                "write the sizes of the buffer behind the memory space",
+            )
+        return sizes
 
     def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
         """Return the offset as exclusive ors of the coordinates' bits, in runs of bits."""
+        shape = self._buffer(shape)
         offset = _xor_of_bits(coordinates, known(tuple(shape)), self.bases(shape))
         paddings = self.encoding.numbers("paddings")
         return sum((offset // interval * padding for interval, padding in paddings), offset)
 
     def by_document(self, coordinate: Sequence[int], shape: Sequence[int], /) -> tuple[int, int]:
-        return place(self.encoding, coordinate, shape)
+        return place(self.encoding, coordinate, known(self._buffer(shape)))
 
     @property
     def sizes(self) -> tuple[Int | None, ...] | None:

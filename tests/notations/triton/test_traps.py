@@ -210,3 +210,21 @@ def test_an_xor_that_is_no_swizzle_stays_linear() -> None:
     """Row 1 changes two bits of the column at once: no vec does that."""
     text = "#ttg.shared_linear<{offset = [[0, 1], [0, 2], [1, 3], [2, 0]]}>"
     assert str(ml.convert(text, "triton", (4, 4))) == text
+
+
+VIEW = (
+    "!ttg.memdesc<{}f16, #ttg.swizzled_shared<{{vec = 8, perPhase = 1, maxPhase = 8, "
+    "order = [1, 0]}}>, #ttg.shared_memory, mutable{}>"
+)
+
+
+def test_a_view_has_the_strides_of_its_buffer() -> None:
+    """Columns 0 to 15 of 64: a row of the view begins where the buffer's row does."""
+    whole, view = (ml.index_map(VIEW.format(*x)) for x in (("16x64x", ""), ("16x16x", ", 16x64")))
+    staged = ml.index_map(VIEW.format("16x16x", ", 3x16x64"))
+    for i in range(16):
+        for j in range(16):
+            assert view(i, j) == staged(i, j) == 64 * i + (j ^ (i % 8 * 8)) == whole(i, j)
+    assert ml.verify(view).holds
+    with pytest.raises(ml.LayoutError, match="a view of 8x64: got 16x16"):
+        ml.index_map(VIEW.format("16x16x", ", 8x64"))
