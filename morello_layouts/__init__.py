@@ -118,6 +118,7 @@ if TYPE_CHECKING:
         oom as read_oom,  # noqa: F401
     )
     from morello_layouts.programs.hlo import read_hlo as read_hlo
+    from morello_layouts.programs.mlir import read_mlir as read_mlir
     from morello_layouts.programs.records import (
         read_weights as read_weights,
         record as record,
@@ -139,6 +140,7 @@ _NAMES: Final = {
     "interfaces.explanations": "explain shards",
     "core.expr.assumptions": "Assumption",
     "programs.hlo": "read_hlo",
+    "programs.mlir": "read_mlir",
     "programs.records": "read_weights record",
     "outputs.kernels.relayout": "Relayout",
     "core.layout": "Layout",

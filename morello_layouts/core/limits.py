@@ -183,6 +183,9 @@ HLO_LITERAL: Final = 1024
 HLO_DIGITS: Final = 18  #: Digits of a line or an identifier: it fits 64 bits.
 #: Lines that one statement may be broken over: each is scanned again with all before it.
 HLO_JOINS: Final = 200
+#: Different statements of an MLIR text that are asked what they move: milliseconds each.
+MLIR_QUESTIONS: Final = 1000
+MLIR_TYPES: Final = 4000  #: Different types of an MLIR text that are read: a millisecond each.
 OOM_VALUE: Final = 1 << 16  #: Characters of a value of an out-of-memory report that are kept.
 OOM_LABEL: Final = 300  #: Characters of a label or type that a table shows.
 #: Messages of one log that are explained: each device of a job repeats them.

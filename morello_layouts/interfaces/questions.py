@@ -160,6 +160,11 @@ QUESTIONS: Final = {
             "hlo memory oom", "", "dump heap report peak diagnose_hlo",
         ),
         Question(
+            "What does this TTGIR or StableHLO move?", "`mlay mlir FILE`", "read_mlir", "hlo",
+            "files of MLIR | docs/how_to/hand_it_what_you_have.md#files-of-mlir",
+            "mlir", "", "ttgir triton stablehlo read_ttgir convert_layout",
+        ),
+        Question(
             "What makes my TPU program better?", "`mlay tpu-compile FILE.py:NAME --advise`",
             "tpu.diagnose, tpu.advise", "tpu", "advice on ten programs | docs/tpu_advice.md",
             "tpu-compile", "", "compile advise optimize tpu_compile",

@@ -192,9 +192,10 @@ class Source:
 class Defining(Source):
     """A text of MLIR that gives names to attributes, its aliases, before it uses them."""
 
-    def __init__(self, text: str, syntax: Syntax) -> None:
+    def __init__(self, text: str, syntax: Syntax, aliases: Mapping[str, Any] | None = None) -> None:
+        """Begin to read a text, in which aliases may be known that stand before it."""
         super().__init__(text, syntax, LINE_COMMENTS)
-        self.aliases: dict[str, Any] = {}
+        self.aliases: dict[str, Any] = dict(aliases or {})
 
     def error(self, what: str, fix: str, position: int, why: str = "") -> ParseError:
         """Return an error; what comes after it may be wrong, too."""

@@ -45,6 +45,7 @@ QUESTIONS = (
     f"diagnose('{HLO}')",
     f"hlo('{HLO}')",
     f"memory('{HLO}')",
+    r"read_mlir('module {\n}\n')",
     f"compare_hlo('{HLO}', '{HLO}')",
     "oom('out of memory')",
     "tpu.default_layout('f32', (8, 128), 'v5e')",

@@ -20,6 +20,7 @@ from morello_layouts.interfaces.cli.main import commands
 from tests.support import tpu_dumps
 from tests.support.hlo_xla import programs
 from tests.support.json_keys import told_keys, untold
+from tests.support.paths import DATA
 from tests.support.tables import each_row
 
 TILED = "f32[3,5]{1,0:T(2,2)}"
@@ -30,6 +31,7 @@ COLUMNS = "f32[M,N], mesh={'x': 4}, spec=P(None, 'x')"
 EVEN = "M % 4 == 0, N % 4 == 0"
 PROGRAM = programs()["v5e_small_second_minor"]
 DUMP = tpu_dumps.path_of("out_of_memory.v5e")
+TTGIR = DATA / "mlir" / "matmul_sm80.ttgir"
 LOG = "go from sharding {devices=[2,1,4]<=[4,2]T(1,0)} to {devices=[1,8,1]<=[8]} without doing a"
 REPORT = """  1. Size: 32.00G
      Shape: s32[8388608,8,4]{2,1,0:T(8,128)}
@@ -115,6 +117,7 @@ CALLS: list[tuple[str, Callable[[], Any]]] = [
      lambda: ml.reshard(SHARDED, COLUMNS, assuming=EVEN)),
     ("hlo - --top 2 --tpu v3", lambda: ml.diagnose(PROGRAM, "v3", top=2)),
     (f"hlo {DUMP} -", lambda: ml.compare_hlo(DUMP, PROGRAM)),
+    (f"mlir {TTGIR}", lambda: ml.read_mlir(TTGIR)),
     (f"memory {DUMP} --top 3", lambda: ml.memory(DUMP, top=3)),
 ]  # fmt: skip
 """What is typed, and the function that it is."""
@@ -169,7 +172,8 @@ def test_no_parameter_is_forgotten(name: str) -> None:
     others = {  # what the command takes in another form
         "check": {"given", "make"}, "code": {"of", "given"}, "convert": {"layout"},
         "banks": {"shared", "access"}, "loops": {"maps"}, "hlo": {"program", "after"},
-        "memory": {"source"}, "oom": {"source"}, "default": {"element_type", "shape"},
+        "memory": {"source"}, "mlir": {"source"}, "oom": {"source"},
+        "default": {"element_type", "shape"},
         "tpu-compile": {"keep"}, "simplify": {"verify", "target"},
     }  # fmt: skip
     if command.public:
@@ -224,6 +228,8 @@ JSON_OF = [
     ("hlo -", ""),
     (f"hlo {DUMP} -", " of two dumps"),
     (f"hlo '{DUMP.parent}/{DUMP.name[:8]}*optimizations*'", " of many dumps"),
+    (f"mlir {TTGIR}", ""),
+    (f"mlir {TTGIR.parent}", " of a folder"),
     (f"memory {DUMP}", ""),
     ("oom -", ""),
 ]  # fmt: skip

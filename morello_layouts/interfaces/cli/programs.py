@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     )
     from morello_layouts.programs.hlo import HloModule
     from morello_layouts.programs.indexing import InstructionIndexing
+    from morello_layouts.programs.mlir import MlirFolder, MlirReport
     from morello_layouts.programs.records.files import WeightsFile
     from morello_layouts.programs.tpu_compiler import Advice, Compilation
 
@@ -174,6 +175,22 @@ def _many(file: str, jobs: int, dask: str | None) -> FleetReport:
 
     with _bar("reading dumps", is_shown=sys.stderr.isatty()) as progress:
         return diagnose_many([file], jobs=jobs, dask=dask, progress=progress)
+
+
+def mlir(file: File) -> MlirReport | MlirFolder:
+    """Say what MLIR moves between layouts: conversions, bank conflicts, arguments, packs.
+
+    TTGIR of Triton, StableHLO of JAX, and MLIR with memrefs, vectors and packs; each layout by
+    name, and what is not read.
+
+    Args:
+        file: the text, or - for standard input; or a folder: Triton's cache, or a dump of XLA.
+    """
+    from morello_layouts.programs.mlir import read_mlir
+
+    source = _standard_input() if file == "-" else Path(file).expanduser()
+    with _bar("reading", is_shown=sys.stderr.isatty() and _length(source) >= _LONG) as progress:
+        return read_mlir(source, progress=progress)
 
 
 def memory(file: File, program: File | None = None, *, top: Natural = 10) -> MemoryReport:

@@ -230,6 +230,14 @@ ROWS: Final = {row.name: row for row in (
         " of --indexing": "*programs.indexing:InstructionIndexing",
         " of many dumps": "*programs.diagnostics:FleetReport",
     }),
+    Row("mlir", "Say what TTGIR, StableHLO or other MLIR moves: conversions, conflicts.",
+        "read_mlir", (
+        "kernel.ttgir",
+        "step.mlir --json",
+        "~/.triton/cache --html kernels.html",
+    ), "programs:mlir", saves="html", json={
+        "": "*programs.mlir:MlirReport", " of a folder": "*programs.mlir:MlirFolder",
+    }),
     Row("memory", "Report the memory of a program: its peak, and who is alive.", "memory", (
         "module.oom_intermediate_module.txt",
         "module.after_optimizations-buffer-assignment.txt --html heap.html",

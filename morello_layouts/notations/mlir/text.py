@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NoReturn
 
@@ -91,9 +91,9 @@ _PACK_SYNTAX: Final = Syntax(
 )
 
 
-def parse_mlir(text: str) -> Any:
+def parse_mlir(text: str, aliases: Mapping[str, Any] | None = None) -> Any:
     """Parse a memref, tensor or vector type, or an affine map, after definitions of aliases."""
-    source = Defining(text, _SYNTAX)
+    source = Defining(text, _SYNTAX, aliases)
     found: Any = source.definitions(_ALIAS, lambda: _definition(source))
     start = source.take("affine_map", _KIND, *(() if source.aliases else (NAME,)))
     if start is not None and start.kind is NAME:

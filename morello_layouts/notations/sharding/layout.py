@@ -103,6 +103,11 @@ class ShardedLayout(Layout):
         local = self.local or XlaLayout.descending(len(shape))
         return sharding, local, sharding.local_dims(shape)
 
+    @property
+    def part_sizes(self) -> tuple[Int, ...]:
+        """The sizes of a device's buffer, of an array whose sizes are given."""
+        return self._parts(self.shape or ())[2]
+
     def local_recipe(self, shape: Sequence[Int]) -> Recipe:
         """Return the layout of a device's buffer, at the sizes of the largest part."""
         _, local, dims = self._parts(shape)

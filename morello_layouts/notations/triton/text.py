@@ -9,7 +9,7 @@ Source: ``triton/experimental/gluon/language/_layouts.py``, and ``amd/_layouts.p
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from morello_layouts.core.description import Description, Part, dimensions, listed, memory_axes
@@ -122,8 +122,9 @@ _OLD_FIELDS: Final = {
 }
 
 
-def parse_triton(text: str) -> TritonLayout:
-    source = Defining(text, _SYNTAX)
+def parse_triton(text: str, aliases: Mapping[str, Any] | None = None) -> TritonLayout:
+    """Parse an encoding, a type that has one, or a linear layout, after definitions of aliases."""
+    source = Defining(text, _SYNTAX, aliases)
     encoding: Any = source.definitions(_ALIAS, lambda: _ENCODING.read(source, None, True))
     start = source.take(_KIND, _TYPE, "{", "-", NAME)
     if start is None:

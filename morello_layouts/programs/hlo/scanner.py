@@ -343,13 +343,27 @@ def without_collection() -> Iterator[None]:
 
 
 @contextmanager
-def open_lines(source: str | os.PathLike[str], progress: Progress | None) -> Iterator[Lines]:
-    """Open the lines of a text, or of the file that a path names."""
-    if isinstance(source, str) and ("\n" in source or _TEXT.match(source)):
+def open_lines(
+    source: str | os.PathLike[str],
+    progress: Progress | None,
+    what: str = "HLO",
+    marks: str = "newline, '=' or HloModule",
+    text_begins: re.Pattern[str] = _TEXT,
+) -> Iterator[Lines]:
+    """Open the lines of a text, or of the file that a path names.
+
+    Args:
+        source: the path, or the text, which has a newline or begins as ``text_begins``.
+        progress: called now and then with what was read, and all.
+        what: what the file holds, for errors.
+        marks: how errors say what a text has and a path does not.
+        text_begins: what a text of one line begins with.
+    """
+    if isinstance(source, str) and ("\n" in source or text_begins.match(source)):
         stream = io.StringIO(source, newline=None)
         yield Lines(iter(stream), progress, stream.tell, len(source))
         return
-    with open_file(source, "HLO", "newline, '=' or HloModule") as binary:
+    with open_file(source, what, marks) as binary:
         size = os.fstat(binary.fileno()).st_size
         text = io.TextIOWrapper(binary, encoding="utf-8-sig", errors="replace")
         yield Lines(iter(text), progress, binary.tell, size)
