@@ -199,7 +199,7 @@ _METHODS: Final = {
 _UNLISTED: Final = {
     *("AffineMap", "Assumption", "Dynamic", "Merge", "NoTranslationError", "OddEven", "Packed"),
     *("Pad", "Picture", "Recipe", "Relayout", "Split", "Transpose", "TranslationNotFoundError"),
-    *("compare_hlo", "diagnose", "diagnose_many", "is_bijective", "is_injective"),
+    *("compare_hlo", "convert_all", "diagnose", "diagnose_many", "is_bijective", "is_injective"),
     *("is_surjective", "rematerializations"),
 }
 

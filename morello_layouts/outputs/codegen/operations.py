@@ -284,9 +284,9 @@ class Lowering:
         if is_condition(form):
             return self._choice(self._condition(form), self.number(1), self.number(0), x)
         if x.kind == "select":
-            condition, one, other = x.parts
-            nodes = self._condition(condition), self._form(one), self._form(other)
-            return self._choice(*nodes, x)
+            condition, one, zero = x.parts
+            chosen = self._form(one), self._form(zero)
+            return self._choice(self._condition(condition), *chosen, x)
         first, *others = x.parts
         node = self._form(first)
         for k, part in enumerate(others, 2):
