@@ -279,7 +279,7 @@ def parse_facts(text: str, bounds: Mapping[str, Interval]) -> Facts:
 
     >>> facts = parse_facts("N % 4 == 0, M <= K, i < M", {"i": Interval(0, None)})
     >>> print({name: str(size) for name, size in facts.sizes.items()}, *facts.forms)
-    {'N': 'N', 'K': "K' + M - 1", 'M': 'M'} -i + M - 1
+    {'K': "K' + M - 1", 'M': 'M', 'N': 'N'} -i + M - 1
     """
     parts = [part for part in re.split(r",|;|\band\b|&+", text) if part.strip()]
     ends = (end for interval in bounds.values() for end in interval)

@@ -13,7 +13,7 @@ import pytest
 
 from morello_layouts.core.expr import AffineExpr, Interval, bounds, rules
 from morello_layouts.core.expr.rules import Rule
-from tests.support.expr_interval_cases import CHECKS, check_levels, check_xors
+from tests.support.expr_interval_cases import CHECKS, check_hull, check_levels, check_xors
 from tests.support.expr_mutants import Mutant, mutants_of
 from tests.support.expr_rule_cases import (
     ENTRIES,
@@ -62,6 +62,7 @@ EQUIVALENT = {
     "range_of_floors: [1, *radices] -> [2, *radices]": "the weight before the first floor is 0",
     "_reduced: factor > 0 -> factor >= 0": "no factor is 0",
     "_reduced: factor > 0 -> factor > -1": "no factor is 0",
+    "hull: 1: -> 0:": "the hull of an interval and itself is the interval",
     "_xor: some[0] -> some[-1]": "there is only one",
     "_affine_quotient: c > 0 -> c >= 0": "no factor is 0",
     "_affine_quotient: c > 0 -> c > -1": "no factor is 0",
@@ -173,7 +174,7 @@ def survives_bounds_checks(mutant: Mutant) -> bool:
     return True
 
 
-ABOUT = {check_levels: "range_of_floors", check_xors: "range_of_xor"}
+ABOUT = {check_hull: "hull", check_levels: "range_of_floors", check_xors: "range_of_xor"}
 LAST_KILLER: list[Any] = [*ABOUT, *CHECKS]
 MODULES: dict[Any, Any] = {rules: survives_rule_checks, bounds: survives_bounds_checks}
 

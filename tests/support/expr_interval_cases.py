@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 from random import Random
 from typing import Any
@@ -176,3 +177,29 @@ def check_levels(range_of_floors: Any) -> None:
         assert range_of_floors(symbolic, Interval(0, 9)) is None
     for ends in (Interval(0, N), Interval(-N, 0)):
         assert range_of_floors(one, ends) is None
+
+
+def check_hull(hull: Callable[..., Interval]) -> None:
+    """Assert that a hull holds its intervals, and no more where the ends can be compared."""
+    n = SizeExpr.named("N")
+    for some, expected in (
+        ([(4, 7)], (4, 7)),
+        ([(0, 3), (-2, 9)], (-2, 9)),
+        ([(-2, 9), (0, 3)], (-2, 9)),
+        ([(1, 2), (4, 8), (0, 1)], (0, 8)),
+        ([(None, 3), (0, None)], (None, None)),
+        ([(0, None), (None, 3)], (None, None)),
+        ([(0, None), (1, 2)], (0, None)),
+        ([(1, 2), (0, None)], (0, None)),
+        ([(1, 2), (None, 5)], (None, 5)),
+        ([(0, n), (0, 2 * n)], (0, 2 * n)),
+        ([(0, 2 * n), (0, n)], (0, 2 * n)),
+        ([(n, 9), (2 * n, 9)], (n, 9)),
+        ([(2 * n, 9), (n, 9)], (n, 9)),
+        ([(n, n), (5, 5)], (0, None)),
+        ([(5, 5), (n, n)], (0, None)),
+        ([(n, n), (5 - n, 5)], (None, None)),
+        ([(5 - n, 5), (n, n)], (None, None)),
+        ([(3 - n, 0), (2 * n - 7, 0)], (None, 0)),
+    ):
+        assert hull([Interval(*ends) for ends in some]) == Interval(*expected), some

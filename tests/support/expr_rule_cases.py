@@ -360,7 +360,12 @@ ENTRIES = {
     ),
     "join-shifted": Entry(
         (make.shifted_digits,),
-        (make.shifted_by_part, make.shifted_other_factor),
+        (
+            make.shifted_by_part,
+            make.shifted_other_factor,
+            make.shifted_other_divisor,
+            make.shifted_of_other,
+        ),
         Example(
             8 * digit(x + 16, 8, 6) + x % 8,
             "(x + 16)%48",

@@ -1092,7 +1092,18 @@ def _shifted(pick: Pick, shift: int, factor: int) -> AffineExpr:
     x, s, n = some(pick) * nonzero(pick, 3), pick(1, 3), pick(2, 4)
     low, c = digit(x, s, n), nonzero(pick, 3)
     high = digit(x + s * n * pick(1, 3) + shift, s * n, maybe(pick, pick(2, 4)))
-    return (low + high * (n * factor)) * c
+    return (low + high * (n * factor)) * c + [variable("w", 0, 9), constant_form(0)][pick(0, 1)]
+
+
+def shifted_other_divisor(pick: Pick) -> AffineExpr:
+    x, s, n = some(pick), pick(1, 3), pick(2, 4)
+    return digit(x, s, n) + digit(x + 12 * s * n, s * n * 2, maybe(pick, 2)) * n
+
+
+def shifted_of_other(pick: Pick) -> AffineExpr:
+    x, s, n = some(pick), pick(1, 3), pick(2, 4)
+    other = x + some(pick, "z") if pick(0, 1) else x * 3
+    return digit(x, s, n) + digit(other + s * n, s * n, maybe(pick, 2)) * n
 
 
 def shifted_digits(pick: Pick) -> AffineExpr:

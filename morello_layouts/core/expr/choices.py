@@ -384,7 +384,7 @@ def opposite(condition: AffineExpr) -> AffineExpr | None:
 
     >>> from morello_layouts.core.expr.affine import variable
     >>> print(opposite(call("min", call(">=", variable("i") - 4), call("==", variable("j")))))
-    ((i <= 3) or (j != 0))
+    ((j != 0) or (i <= 3))
     """
     if not is_condition(condition):
         return None

@@ -248,7 +248,7 @@ def turn_floor(d: Digit) -> AffineExpr | None:
 
     For any x; here all factors of x are positive.
     """
-    if d.operand.const != d.divisor - 1 or d.divisor == 1 or d.modulus is not None:
+    if d.operand.const != d.divisor - 1 or d.modulus is not None:
         return None
     if not all(is_nonnegative(-c) for _, c in d.operand.terms):
         return None
@@ -404,20 +404,15 @@ def join_shifted(form: AffineExpr) -> AffineExpr | None:
 
     If s·n divides p.
     """
-    for one, _ in form.terms:
-        if type(one) is Digit and one.operand.const:
-            break
-    else:
-        return None
     digits = [(d, c) for d, c in form.terms if isinstance(d, Digit)]
     for (low, c), (high, k) in permutations(digits, 2):
-        end, apart = _end(low), high.operand.const - low.operand.const
-        if high.divisor != end or k != c * (low.modulus or 0) or apart == 0:
+        n, apart = low.modulus, high.operand - low.operand
+        if n is None or high.divisor != low.divisor * n or k != c * n:
             continue
-        if high.operand.terms == low.operand.terms and apart % end == 0:
-            n = None if high.modulus is None else end // low.divisor * high.modulus
+        if not apart.terms and apart.const % high.divisor == 0:
+            m = None if high.modulus is None else n * high.modulus
             rest = form - AffineExpr(((low, c), (high, k)), 0)
-            return rest + digit(high.operand, low.divisor, n) * c
+            return rest + digit(high.operand, low.divisor, m) * c
     return None
 
 

@@ -291,8 +291,8 @@ def sum_rules(form: AffineExpr, *, is_joined: bool = False) -> tuple[Rule[Affine
     """
     chooses = bool(form.terms) and type(form.terms[-1][0]) is Call
     if len(form.terms) < 2 or not form.has_digits:
-        return _SUM_RULES[True, False, chooses]
-    return _SUM_RULES[is_joined, _has_differences(form), chooses]
+        return _SUM_RULES[True, False, chooses, False]
+    return _SUM_RULES[is_joined, _has_differences(form), chooses, _has_shifts(form)]
 
 
 def _has_differences(form: AffineExpr) -> bool:
@@ -302,6 +302,14 @@ def _has_differences(form: AffineExpr) -> bool:
         for factor in (c, x[0][1]) if x else (c,):
             if type(factor) is not int or factor < 0:
                 return True
+    return False
+
+
+def _has_shifts(form: AffineExpr) -> bool:
+    """Return whether a digit has an operand with a constant, as that of another one shifted."""
+    for atom, _ in form.terms:
+        if type(atom) is Digit and atom.operand.const:
+            return True
     return False
 
 
@@ -341,8 +349,9 @@ _DIGIT_RULES = {
     for mods in (False, True)
 }
 _SUM_RULES = {
-    (is_joined, differences, chooses): _but(
+    (is_joined, differences, chooses, shifts): _but(
         SUM_RULES,
+        *(() if shifts else ("join-shifted",)),
         *(() if chooses else ("compare-not", "extremum-cancel")),
         *(("join-digits",) if is_joined else ()),
         *(() if differences else ("fold-div-mod", "subtract-mod")),
@@ -350,6 +359,7 @@ _SUM_RULES = {
     for is_joined in (False, True)
     for differences in (False, True)
     for chooses in (False, True)
+    for shifts in (False, True)
 }
 
 Simplifier: TypeAlias = Callable[[AffineExpr], tuple[AffineExpr, tuple[RewriteStep, ...]]]

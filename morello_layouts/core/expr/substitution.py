@@ -133,8 +133,7 @@ def replace_atoms(form: AffineExpr, change: Callable[[Digit | Call], AffineExpr]
 def map_ints(form: AffineExpr, change: Callable[[Int], Int]) -> AffineExpr:
     """Return the form with every number changed: factors, constants, divisors, moduli and bounds.
 
-    >>> from morello_layouts.core.expr.calls import OPERATIONS
-    from morello_layouts.core.expr.sizes import SizeExpr
+    >>> from morello_layouts.core.expr.sizes import SizeExpr
     >>> n = SizeExpr.named("N")
     >>> row_major = n * variable("i", 0, 7) + variable("j", 0, n - 1)
     >>> print(map_ints(row_major, lambda n: n if isinstance(n, int) else n.evaluate({"N": 5})))
