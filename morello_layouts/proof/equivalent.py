@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Final
 
 from morello_layouts.core.expr import AffineExpr, coordinate_variables
 from morello_layouts.core.expr.boxes import divisor_of, greatest_number
-from morello_layouts.core.expr.conversions import public_size
 from morello_layouts.core.expr.sizes import Int, SizeExpr, common_divisor
 from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.lazy import NotInstalledError, numpy as np
@@ -22,6 +21,7 @@ from morello_layouts.core.limits import (
     PROOF_FIRST,
 )
 from morello_layouts.core.maps import IndexMap
+from morello_layouts.core.maps.names import public_size
 from morello_layouts.core.maps.places import Unit, address_of, bits_of_unit
 from morello_layouts.core.recipe import (
     Recipe,

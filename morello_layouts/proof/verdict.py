@@ -8,11 +8,10 @@ from functools import reduce
 from itertools import groupby
 from typing import Any, ClassVar, Final
 
-from morello_layouts.core.expr.conversions import public_size
 from morello_layouts.core.expr.sizes import Int
 from morello_layouts.core.fields import Displayed, Told, frozen
 from morello_layouts.core.lazy import escape, sympy
-from morello_layouts.core.maps.names import at_text
+from morello_layouts.core.maps.names import at_text, public_size
 from morello_layouts.errors import LayoutError
 
 _MARKS: Final = {True: "✓", False: "✗", None: "?"}

@@ -411,15 +411,6 @@ def size_to_sympy(value: Int, named: Mapping[str, sympy.Symbol]) -> Any:
     return value.fold(value_of)
 
 
-def public_size(value: Int, named: Mapping[str, sympy.Symbol]) -> Any:
-    """Return a size as users see it: an int, or a SymPy expression if it is symbolic.
-
-    >>> public_size(8, {}), public_size(ceil_quotient(SizeExpr.named("N"), 8), {})
-    (8, ceiling(N/8))
-    """
-    return value if isinstance(value, int) else size_to_sympy(value, named)
-
-
 def number_from_sympy(expr: sympy.Expr) -> Int:
     """Return an integer or a symbolic size from SymPy.
 

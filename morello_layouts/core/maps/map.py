@@ -24,7 +24,6 @@ from morello_layouts.core.expr.assumptions import (
 from morello_layouts.core.expr.conversions import (
     form_from_sympy,
     latex_map,
-    public_size,
     size_to_sympy,
     symbol,
     to_sympy,
@@ -33,7 +32,7 @@ from morello_layouts.core.expr.sizes import Int, SizeExpr, evaluated, is_nonnega
 from morello_layouts.core.expr.substitution import map_ints, substitute
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.lazy import sympy
-from morello_layouts.core.maps.names import checked_names, in_order, renamed
+from morello_layouts.core.maps.names import checked_names, in_order, public_size, renamed
 from morello_layouts.core.recipe import Recipe, coordinates_at, known
 from morello_layouts.errors import LayoutError, ShapeError
 

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 from morello_layouts.core.expr import AffineExpr, Atom, Digit, Var
 from morello_layouts.core.expr.affine import floors_of
 from morello_layouts.core.expr.assumptions import Assumption
-from morello_layouts.core.expr.conversions import public_size, to_sympy
+from morello_layouts.core.expr.conversions import to_sympy
 from morello_layouts.core.expr.sizes import Int, SizeExpr, ceil_quotient
 from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.limits import STRIDED_POINTS
+from morello_layouts.core.maps.names import public_size
 from morello_layouts.errors import ShapeError, UnsupportedError
 
 if TYPE_CHECKING:

@@ -12,9 +12,10 @@ from typing import Any
 
 from morello_layouts.core.checks import as_tuple, shown
 from morello_layouts.core.expr import AffineExpr, canonicalize, standard, variable
+from morello_layouts.core.expr.conversions import size_to_sympy
 from morello_layouts.core.expr.sizes import Int, SizeExpr
 from morello_layouts.core.expr.substitution import substitute
-from morello_layouts.core.lazy import regex
+from morello_layouts.core.lazy import regex, sympy
 from morello_layouts.errors import ShapeError
 
 _NAME = regex(r"[A-Za-z_]\w*", re.ASCII)
@@ -163,3 +164,12 @@ def at_text(names: Sequence[str], at: Sequence[Any]) -> str:
     if not names or len(names) != len(at):
         return str(tuple(at))
     return f"({', '.join(f'{name}={x}' for name, x in zip(names, at, strict=True))})"
+
+
+def public_size(value: Int, named: Mapping[str, sympy.Symbol]) -> Any:
+    """Return a size as users see it: an int, or a SymPy expression if it is symbolic.
+
+    >>> public_size(8, {}), public_size(SizeExpr.named("N") * 2, {})
+    (8, 2*N)
+    """
+    return value if isinstance(value, int) else size_to_sympy(value, named)
