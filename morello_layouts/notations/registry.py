@@ -1,6 +1,6 @@
 """The table of notations: recognize the notation of a text, parse it, describe a layout.
 
-The text that somebody meant: one that is read, and differs by a slip from one that is not.
+An error may name the text that somebody meant: one that is read, a slip away from the given one.
 """
 
 from __future__ import annotations

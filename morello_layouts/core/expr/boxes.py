@@ -1,6 +1,6 @@
 """Forms that are affine, or nearly so, because their variables have few values.
 
-Common divisors of all values of a form: from its factors, without looking at its values.
+Common divisors of all values are found from factors, without a look at values.
 """
 
 from __future__ import annotations

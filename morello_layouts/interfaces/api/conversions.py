@@ -1,6 +1,6 @@
 """Convert layouts from any notation to another.
 
-Index maps as objects of other libraries, which are imported when they are asked for.
+Objects of JAX and PyTorch are made, too; these libraries are imported when they are asked for.
 """
 
 from __future__ import annotations

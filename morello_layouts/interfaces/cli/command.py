@@ -1,6 +1,6 @@
 """Commands made of functions: arguments, options and help are those of the functions.
 
-How values are written on the command line: by the name of a parameter, or by its type.
+A value is read by the name of its parameter, or by its type.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
 """Ways to place a tile in shared memory: padding of the rows, and bits that flip others.
 
-Conflict-free placements as linear algebra over F2.
-
-The lanes of a phase ask for a *space*: the differences of their indices, sums of a few bits. A
-linear placement takes each index to a bank and to a row of banks; a phase of a space takes
-``2^(rank of the space - rank of its banks)`` rounds. So a placement is without conflicts if its map
-to banks loses no vector of a space.
+A placement without conflicts is found by linear algebra over F2. The lanes of a phase ask for a
+*space*: the differences of their indices, sums of a few bits. A linear placement takes each index
+to a bank and to a row of banks; a phase of a space takes ``2^(rank of the space - rank of its
+banks)`` rounds. So a placement is without conflicts if its map to banks loses no vector of a space.
 """
 
 from __future__ import annotations

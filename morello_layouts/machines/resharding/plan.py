@@ -1,6 +1,6 @@
 """Plans: what must move between two shardings of one array, who sends it, and why no less does.
 
-Lines of a log in which XLA says that it gathers a whole array on every device to reshard it.
+Lines of a log are read here, too: XLA says there when it gathers a whole array on every device.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The rule of the defaults is not documented: it follows the layouts that the compiler printed.
 
-Where an array lies in a TPU's vector registers, in words.
+``tpu_facts`` says in words where an array lies in a TPU's vector registers.
 """
 
 from __future__ import annotations

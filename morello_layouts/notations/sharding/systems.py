@@ -1,6 +1,6 @@
 """What each system writes about an array on devices, as values: their text is the system's own.
 
-XLA's sharding as HLO prints it: tiles, and the devices in their order.
+XLA's is HLO's: tiles, and the devices in their order.
 """
 
 from __future__ import annotations

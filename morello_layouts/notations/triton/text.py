@@ -1,10 +1,8 @@
 """Triton's text: encodings as MLIR prints them, types that have one, linear layouts in lines.
 
-And the same in words.
-
-The layouts of Gluon, Triton's language for layouts: by their names and fields.
-
-Source: ``triton/experimental/gluon/language/_layouts.py``, and ``amd/_layouts.py`` beside it.
+And the same in words. Layouts of Gluon, Triton's language for layouts, are read by their names and
+fields. Source: ``triton/experimental/gluon/language/_layouts.py``, and ``amd/_layouts.py`` beside
+it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Loops in C: from loop nests to lines of text, with hoisted scalars.
 
-What a loop walks over: the dimension that its strides belong to, and the elements of a step.
+A label says what a loop walks over: the dimension of its strides, and the elements of a step.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Plan a relayout kernel: its domains, their loop nests, staged blocks, images of a target.
 
-Threads: the tasks of a kernel in phases, and the threads that run them.
+Threads run the tasks of a kernel in phases.
 """
 
 from __future__ import annotations

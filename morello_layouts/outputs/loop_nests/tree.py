@@ -1,6 +1,6 @@
 """A builder of a nest's statements: its loops in order, and the edges of partial tiles.
 
-Values at the outermost loop at which they are known, and counters in place of divisions.
+A value is computed at the outermost loop at which it is known; counters replace divisions.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The answer to "what layout is this?": the layouts that fit, and what would tell them apart.
 
-What is not a layout: the layout that most elements have, and the first one that has not.
-
+If none fits, the answer is the layout that most elements have, and the first element that has not.
 A few wrong offsets spoil lines that pass through them. So lines are read through elements drawn at
 random: the layout in which most elements lie where the table has them is the nearest that is found.
 """

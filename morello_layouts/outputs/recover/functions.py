@@ -1,15 +1,13 @@
 """Tables of offsets as users give them, and those of functions of coordinates.
 
-Where functions that pack an array put its elements, and where a buffer holds them.
+A packer puts an array into a buffer. It is called on the numbers of the elements. If these are not
+in what it returns, its items are narrower than they: then each bit of an item is packed for itself,
+on and off by the bits of the elements' numbers, so that a bit of the buffer spells the number of
+the element that it is of.
 
-A packer is called on the numbers of the elements. If these are not in what it returns, its items
-are narrower than they: then each bit of an item is packed for itself, on and off by the bits of the
-elements' numbers, so that a bit of the buffer spells the number of the element that it is of.
-
-What a few pairs of coordinate and offset tell, and a buffer whose values repeat.
-
-They do not say the digits. So layouts in common use are tried: each order of dimensions, tiles of
-its last one or two, tiles of pairs of rows in these, and swizzles.
+A few pairs of coordinate and offset do not say the digits, nor does a buffer whose values repeat.
+So layouts in common use are tried: each order of dimensions, tiles of its last one or two, tiles of
+pairs of rows in these, and swizzles.
 """
 
 from __future__ import annotations

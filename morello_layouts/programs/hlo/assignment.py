@@ -2,10 +2,9 @@
 
 XLA writes one beside each optimised program, as ``*buffer-assignment.txt``.
 
-Programs that JAX holds: the HLO text and the buffer assignment of a compiled one.
-
-JAX is not imported: a program is known by the names of its type. The buffer assignment is a
-message of protocol buffers, whose fields XLA's ``buffer_assignment.proto`` and ``hlo.proto`` name.
+A compiled program of JAX holds its HLO text and its assignment. JAX is not imported: a program is
+known by the names of its type. The buffer assignment is a message of protocol buffers, whose fields
+XLA's ``buffer_assignment.proto`` and ``hlo.proto`` name.
 """
 
 from __future__ import annotations
