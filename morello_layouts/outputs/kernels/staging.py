@@ -76,7 +76,7 @@ def staged_blocks(
     Returns:
         None if a block of whole tiles of both layouts is too large, or if no order has nests.
     """
-    blocks = _StagedBlocks(source, target, _lengths(source, target, itemsize), itemsize, streams)
+    blocks = _BlockGrid(source, target, _lengths(source, target, itemsize), itemsize, streams)
     if prod(blocks.lengths) * itemsize > KERNEL_BLOCK:
         return None
     order = blocks.best_order()
@@ -198,7 +198,7 @@ def _lengths(source: DimensionDigits, target: DimensionDigits, itemsize: int) ->
 
 
 @frozen
-class _StagedBlocks:
+class _BlockGrid:
     """An array in blocks: the digits of both buffers, and the length of a block along each axis.
 
     ``streams`` is whether the target lies beyond the caches.

@@ -11,7 +11,7 @@ from morello_layouts.core.limits import INDEXING_ROUNDS
 from morello_layouts.programs.indexing.expressions import (
     Expr,
     Forms,
-    Operation,
+    IndexOperation,
     cost_of,
     text_of,
     weight_of,
@@ -268,9 +268,9 @@ def hidden(x: Expr, constraints: Iterable[Constraint], forms: Forms) -> Expr:
 def _replaced(x: Expr, part: Expr, name: str) -> Expr:
     if x == part:
         return name
-    if not isinstance(x, Operation):
+    if not isinstance(x, IndexOperation):
         return x
-    return Operation(x.kind, tuple(_replaced(each, part, name) for each in x.parts))
+    return IndexOperation(x.kind, tuple(_replaced(each, part, name) for each in x.parts))
 
 
 def always(constraint: tuple[Expr, int, int], bounds: Mapping[str, tuple[int, int]]) -> bool:

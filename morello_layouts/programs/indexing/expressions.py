@@ -20,11 +20,11 @@ from morello_layouts.core.limits import EXPR_NESTING, INDEXING_TEXT
 from morello_layouts.errors import ParseError, UnsupportedError
 from morello_layouts.notations.grammar import INT, Source, Syntax, Terminal, integer
 
-Expr: TypeAlias = "int | str | Operation"
+Expr: TypeAlias = "int | str | IndexOperation"
 
 
 @frozen
-class Operation:
+class IndexOperation:
     """An operation: ``+`` of two parts or more, and ``* floordiv ceildiv mod min max`` of two.
 
     Raises:
@@ -38,7 +38,7 @@ class Operation:
 
     def __post_init__(self) -> None:
         depth = 1 + max(
-            (part.depth for part in self.parts if isinstance(part, Operation)), default=0
+            (part.depth for part in self.parts if isinstance(part, IndexOperation)), default=0
         )
         object.__setattr__(self, "depth", depth)
         if depth > EXPR_NESTING:
@@ -58,7 +58,7 @@ def names_of(x: Expr) -> Iterator[str]:
     """Yield the variables of an expression, each as often as it occurs."""
     if isinstance(x, str):
         yield x
-    elif isinstance(x, Operation):
+    elif isinstance(x, IndexOperation):
         for part in x.parts:
             yield from names_of(part)
 
@@ -81,17 +81,17 @@ def add(*parts: Expr) -> Expr:
             factors[core] = factors.get(core, 0) + factor
     terms = [times(core, factor) for core, factor in factors.items() if factor]
     terms += [const] if const or not terms else []
-    return terms[0] if len(terms) == 1 else Operation("+", tuple(terms))
+    return terms[0] if len(terms) == 1 else IndexOperation("+", tuple(terms))
 
 
 def summands(x: Expr) -> tuple[Expr, ...]:
     """Return the parts of a sum; of another expression itself."""
-    return x.parts if isinstance(x, Operation) and x.kind == "+" else (x,)
+    return x.parts if isinstance(x, IndexOperation) and x.kind == "+" else (x,)
 
 
 def factored(x: Expr) -> tuple[Expr, int]:
     """Return an expression as another one and a number by which it is multiplied."""
-    if isinstance(x, Operation) and x.kind == "*" and isinstance(x.parts[1], int):
+    if isinstance(x, IndexOperation) and x.kind == "*" and isinstance(x.parts[1], int):
         return x.parts[0], x.parts[1]
     return x, 1
 
@@ -111,7 +111,7 @@ def times(x: Expr, y: Expr) -> Expr:
         y *= factor
         if y in (0, 1):
             return x if y else 0
-    return Operation("*", (x, y))
+    return IndexOperation("*", (x, y))
 
 
 def floordiv(x: Expr, y: int) -> Expr:
@@ -119,14 +119,14 @@ def floordiv(x: Expr, y: int) -> Expr:
     core, factor = factored(x)
     if isinstance(x, int) or y == 1:
         return x // y if isinstance(x, int) else x
-    return Operation("floordiv", (x, y)) if factor % y else times(core, factor // y)
+    return IndexOperation("floordiv", (x, y)) if factor % y else times(core, factor // y)
 
 
 def ceildiv(x: Expr, y: int) -> Expr:
     """Return ``x ceildiv y``, rounded up; y is not 0."""
     if isinstance(x, int) or y == 1:
         return -(-x // y) if isinstance(x, int) else x
-    return Operation("ceildiv", (x, y))
+    return IndexOperation("ceildiv", (x, y))
 
 
 def mod(x: Expr, y: int) -> Expr:
@@ -137,13 +137,13 @@ def mod(x: Expr, y: int) -> Expr:
     """
     if isinstance(x, int):
         return x % y
-    return Operation("mod", (x, y)) if factored(x)[1] % y else 0
+    return IndexOperation("mod", (x, y)) if factored(x)[1] % y else 0
 
 
 def extremum(kind: str, x: Expr, y: Expr) -> Expr:
     if isinstance(x, int) and isinstance(y, int):
         return min(x, y) if kind == "min" else max(x, y)
-    return Operation(kind, (x, y))
+    return IndexOperation(kind, (x, y))
 
 
 BUILDERS: Final[Mapping[str, Callable[..., Expr]]] = {
@@ -202,7 +202,7 @@ def cost_of(x: Expr) -> int:
     >>> cost_of(add(times(floordiv("d0", 8), 24), "d0"))
     4
     """
-    if not isinstance(x, Operation):
+    if not isinstance(x, IndexOperation):
         return 0
     each = 0 if x.kind == "*" and x.parts[1] == -1 else _COSTS.get(x.kind, 2)
     return sum(map(cost_of, x.parts)) + each * (len(x.parts) - 1)
@@ -214,7 +214,7 @@ def weight_of(x: Expr) -> int:
     >>> weight_of(floordiv(add("d0", 8), 8)), weight_of(add(floordiv("d0", 8), 1))
     (16, 9)
     """
-    if isinstance(x, Operation):
+    if isinstance(x, IndexOperation):
         return sum(map(weight_of, x.parts))
     return abs(x) if isinstance(x, int) else 0
 
@@ -247,7 +247,7 @@ class _AsXla:
         return f"{self.operand(left)} {x.kind} {self.operand(right)}"
 
     def operand(self, x: Expr) -> str:
-        is_bare = not isinstance(x, Operation) or x.kind in ("min", "max")
+        is_bare = not isinstance(x, IndexOperation) or x.kind in ("min", "max")
         return self.text(x) if is_bare else f"({self.text(x)})"
 
     def summand(self, x: Expr) -> str:
@@ -255,7 +255,7 @@ class _AsXla:
             return f" - {-x}" if x < 0 else f" + {x}"
         core, factor = factored(x)
         if factor == -1:
-            is_sum = isinstance(core, Operation) and core.kind == "+"
+            is_sum = isinstance(core, IndexOperation) and core.kind == "+"
             return f" - {self.operand(core) if is_sum else self.text(core)}"
         if factor < 0:
             return f" - {self.operand(core)} * {-factor}"
@@ -308,7 +308,7 @@ class Forms:
             return ((left * -sign) // abs(number)) * -1
         return (left * sign) // abs(number)
 
-    def _hide(self, x: Operation, left: Interval, right: Interval) -> AffineExpr:
+    def _hide(self, x: IndexOperation, left: Interval, right: Interval) -> AffineExpr:
         """Return a new variable for an operation that forms do not have."""
         whole = substitute(x, self.hidden)
         for name, known in self.hidden.items():
@@ -378,7 +378,7 @@ def parse_expression(text: str, names: Mapping[str, str]) -> Expr:
     """Read an expression over variables, whose inner names are given.
 
     >>> parse_expression("2 * row", {"row": "d0"})
-    Operation(kind='*', parts=('d0', 2))
+    IndexOperation(kind='*', parts=('d0', 2))
     """
     reader = ExpressionParser(text)
     reader.inner = dict(names)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from morello_layouts.programs.indexing.domain import Constraint
 from morello_layouts.programs.indexing.expressions import (
     Expr,
-    Operation,
+    IndexOperation,
     add,
     factored,
     mod,
@@ -55,8 +55,8 @@ def _determined(m: IndexingMap) -> Iterator[IndexingMap]:
         x, lo, hi = constraint
         if lo != hi:
             continue
-        modulus = x.parts[1] if isinstance(x, Operation) and x.kind == "mod" else None
-        terms = _terms(x.parts[0] if isinstance(x, Operation) and modulus is not None else x)
+        modulus = x.parts[1] if isinstance(x, IndexOperation) and x.kind == "mod" else None
+        terms = _terms(x.parts[0] if isinstance(x, IndexOperation) and modulus is not None else x)
         for name, factor in terms.items():
             if not isinstance(name, str) or name[0] != "s" or abs(factor) != 1:
                 continue
@@ -98,7 +98,7 @@ def _is_whole(x: Expr, one: str, other: str) -> bool:
     names = set(names_of(x))
     if one not in names and other not in names:
         return True
-    if not isinstance(x, Operation):
+    if not isinstance(x, IndexOperation):
         return False
     if x.kind == "+" and one in x.parts and other in x.parts:
         return all(_is_whole(part, one, other) for part in x.parts if part not in (one, other))

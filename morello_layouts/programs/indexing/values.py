@@ -28,7 +28,7 @@ from morello_layouts.programs.indexing.domain import (
 from morello_layouts.programs.indexing.expressions import (
     Expr,
     Forms,
-    Operation,
+    IndexOperation,
     add,
     cost_of,
     evaluate,
@@ -453,7 +453,7 @@ class IndexingMap(Displayed):
         simple = self.simplify()
         bounds, scaled = simple.bounds, dict[str, Expr]()
         for x, lo, hi in simple.constraints:
-            if not isinstance(x, Operation) or x.kind != "mod" or lo != hi:
+            if not isinstance(x, IndexOperation) or x.kind != "mod" or lo != hi:
                 continue
             name, step = x.parts
             if isinstance(name, str) and _kind(name) != "d" and isinstance(step, int):
