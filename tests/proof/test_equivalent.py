@@ -63,3 +63,13 @@ def test_isl_confirms_what_digits_decide(monkeypatch: pytest.MonkeyPatch) -> Non
     wrong = ml.are_equivalent(*pairs[0], confirm=True)
     assert wrong.holds is None
     assert wrong.reason.startswith("a bug: digits say equivalent: ")
+
+
+def test_axes_of_one_value_are_not_said() -> None:
+    one, other = (
+        f"#ttg.linear<{{register = {low}, lane = {high}, warp = [], block = []}}>"
+        for low, high in (([[0, 1]], [[1, 0]]), ([], [[0, 1], [1, 0]]))
+    )
+    answer = ml.are_equivalent(one, other, (2, 2))
+    assert answer.holds is False
+    assert answer.reason == "(0, 1) is at lane 0, register 1 and at lane 1"
