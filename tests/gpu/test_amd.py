@@ -147,3 +147,27 @@ def test_amd_moves_whole_lines(order: str) -> None:
     assert (found.sectors.total, found.sectors.unit) == (sum(lines), 128)
     assert found.efficiency == along.size * 4 / (sum(lines) * 128)
     assert "sector" not in str(found)
+
+
+@each_row("gpu, kind, width", [row[:3] for row in RULES])
+def test_ways_with_and_without_a_swizzle(gpu: str, kind: str, width: int) -> None:
+    for order, columns in product(("row", "column"), (8, 16, 32, 64)):
+        access, bits = f"{kind}{order}.b{width}", 16 if width > 32 else 32
+        plain = ml.bank_conflicts(f"(64,{columns}):({columns},1)", access, bits=bits, gpu=gpu)
+        found = ml.best_swizzle((64, columns), bits, access, gpu=gpu)
+        assert found.plain_ways == (plain.ways,)
+        counted = ml.bank_conflicts(found.layout, access, bits=bits, gpu=gpu)
+        assert found.ways == (counted.ways,)
+
+
+@pytest.mark.parametrize("gpu", ["gfx942", "gfx950"])
+def test_lanes_of_a_phase_keep_their_columns(gpu: str) -> None:
+    """Lanes that are not neighbours share a phase, so their rows and columns move together."""
+    random = Random(3)
+    for _ in range(6):
+        places = [(random.randrange(16), 8 * random.randrange(8)) for _ in range(64)]
+        access = ml.gpu.Lanes(places.__getitem__, 8, lanes=64)
+        found = ml.best_swizzle((16, 64), 16, access, gpu=gpu)
+        plain = ml.bank_conflicts("(16,64):(64,1)", access, bits=16, gpu=gpu)
+        counted = ml.bank_conflicts(found.layout, access, bits=16, gpu=gpu)
+        assert (found.plain_ways, found.ways) == ((plain.ways,), (counted.ways,))
