@@ -138,6 +138,40 @@ def test_formats_without_values_have_functions_of_their_numbers(
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("rustc") is None, reason="no Rust compiler was found")
+@pytest.mark.parametrize("name", PLAIN)
+def test_rust_reads_the_numbers(name: str, tmp_path: Path) -> None:
+    record = ml.record(name).at(**PLAIN[name])
+    data = np.random.default_rng(7).bytes(int(record.byte_size))
+    ((field, numbers),) = record.unpack(data).items()
+    loops = [f"for i{k} in 0..{n} {{" for k, n in enumerate(numbers[0].shape)]
+    index = ", ".join(["&bytes", *(f"i{k}" for k in range(numbers[0].ndim))])
+    body = f'println!("{{}}", {name}_{field}({index}));'
+    main = f"""
+use std::io::Read;
+fn main() {{
+    let mut bytes = Vec::new();
+    std::io::stdin().read_to_end(&mut bytes).unwrap();
+    {" ".join(loops)} {body} {"}" * len(loops)}
+}}
+"""
+    found = by_rust(record.code("rust") + main, data, tmp_path).decode().split()
+    wanted = numbers[0].reshape(-1)
+    if field == "scales":
+        powers = np.ldexp(np.float32(1), np.minimum(wanted, 254) - 127)
+        wanted = np.where(wanted == 255, np.float32(np.nan), powers)
+    assert same_floats(np.array(found, np.float32), wanted.astype(np.float32))
+
+
+def by_rust(text: str, data: bytes, folder: Path) -> bytes:
+    """What a program in Rust prints that reads the data."""
+    source, made = folder / "decode.rs", folder / "decode"
+    source.write_text(text)
+    subprocess.run(["rustc", "-O", "-Awarnings", "-o", made, source], check=True)
+    return subprocess.run([made], input=data, capture_output=True, check=True).stdout
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("rustc") is None, reason="no Rust compiler was found")
 @pytest.mark.parametrize("name", VALUED)
 def test_rust_computes_the_values(name: str, tmp_path: Path) -> None:
     record, data, values = CASES[name]
@@ -152,10 +186,7 @@ fn main() {{
     std::io::stdout().write_all(&found).unwrap();
 }}
 """
-    source, made = tmp_path / "decode.rs", tmp_path / "decode"
-    source.write_text(record.code("rust") + main)
-    subprocess.run(["rustc", "-O", "-Awarnings", "-o", made, source], check=True)
-    found = subprocess.run([made], input=data, capture_output=True, check=True).stdout
+    found = by_rust(record.code("rust") + main, data, tmp_path)
     assert same_floats(np.frombuffer(found, np.float32), values)
 
 

@@ -387,6 +387,90 @@ def test_changed_bytes_of_an_index_end_in_an_answer_or_an_error(seed: int, tmp_p
             continue
 
 
+HOSTILE = [0, -1, -(2**63), 2**64, 2**200, 1.5, float("nan"), float("inf"), None, "x", "", [], [1],
+           {}, True, "F16", [0, -5], [5, 0], [2**62, 2**62], ["1", "2"], [[1]], "9" * 5000,
+           [0] * 1000, "type 3"]  # fmt: skip
+
+
+def used(path: Path) -> None:
+    """Ask all that a file of weights answers."""
+    file = ml.read_weights(path)
+    assert str(file)
+    assert file.to_dict()
+    for name in [*file.tensors][:5]:
+        one = file[name]
+        assert str(one.record)
+        if all(one.shape):
+            for index in ([0] * len(one.shape), [n - 1 for n in one.shape]):
+                one.bits_of(*index)
+        file.read(name, slice(0, 1))
+
+
+def test_hostile_indices_of_safetensors_end_in_an_answer_or_an_error(tmp_path: Path) -> None:
+    random, path = Random(1), tmp_path / "changed.safetensors"
+    whole = {"w": {"dtype": "F16", "shape": [2, 3], "data_offsets": [0, 12]},
+             "v": {"dtype": "U8", "shape": [4], "data_offsets": [12, 16]},
+             "__metadata__": {"a": "b"}}  # fmt: skip
+    seen = {True: 0, False: 0}
+    for _ in range(500):
+        index = json.loads(json.dumps(whole))
+        for name in random.choices([*index], k=random.randint(1, 3)):
+            row = index[name]
+            if not isinstance(row, dict) or not row or random.random() < 0.2:
+                index[name] = random.choice(HOSTILE)
+            elif random.random() < 0.9:
+                row[random.choice([*row])] = random.choice(HOSTILE)
+            else:
+                row.pop(random.choice([*row]))
+        text = json.dumps(index).encode()
+        length = random.choice([len(text)] * 9 + [2**64 - 1, len(text) - 3, len(text) + 20])
+        path.write_bytes(length.to_bytes(8, "little") + text + bytes(16))
+        begun = process_time()
+        try:
+            used(path)
+            seen[True] += 1
+        except LayoutError:
+            seen[False] += 1
+        assert process_time() - begun < 2
+    assert min(seen.values()) > 20
+
+
+@pytest.mark.parametrize(
+    ("index", "what"),
+    [
+        ('{"w": {"dtype": "F16", "shape": [-1], "data_offsets": [0, 2]}}',
+         "w: expected a size from 0 to 9223372036854775807, got -1"),
+        ('{"w": {"dtype": "F16", "shape": [1.5], "data_offsets": [0, 2]}}',
+         "w: expected a size from 0 to 9223372036854775807, got 1.5"),
+        ('{"w": {"dtype": "F16", "shape": [NaN], "data_offsets": [0, 2]}}',
+         "w: expected a size from 0 to 9223372036854775807, got nan"),
+        ('{"w": {"dtype": "F16", "shape": [1], "data_offsets": [-2, 2]}}',
+         "w: expected data_offsets from 0 to 9223372036854775807, got -2"),
+        ('{"w": {"dtype": "F16", "shape": [1], "data_offsets": [4, 2]}}',
+         "w: expected data_offsets that grow, got 4, 2"),
+        ('{"w": {"dtype": "F16", "shape": [1], "data_offsets": [99, 101]}}',
+         "w: expected a place in 88 bytes, got byte 171; the file is cut short"),
+        ('{"w": {"dtype": "F16", "shape": [1], "data_offsets": [0, 2]}, "w": {}}',
+         "w: expected one tensor of a name"),
+        ("[" * 100_000, "expected an index of GGUF or safetensors"),
+    ],
+)  # fmt: skip
+def test_wrong_indices_are_told_by_tensor(index: str, what: str, tmp_path: Path) -> None:
+    path = tmp_path / "wrong.safetensors"
+    path.write_bytes(len(index).to_bytes(8, "little") + index.encode() + bytes(16))
+    with pytest.raises(LayoutError) as found:
+        ml.read_weights(path)
+    assert what in found.value.what
+
+
+def test_a_gguf_file_has_a_tensor_of_a_name_once(tmp_path: Path) -> None:
+    whole = gguf({"w": (2, (2, 32), bytes(36)), "v": (0, (3,), bytes(12))})
+    path = tmp_path / "twice.gguf"
+    path.write_bytes(whole.replace(b"v", b"w", 1))
+    with pytest.raises(LayoutError, match="w: expected one tensor of a name"):
+        ml.read_weights(path)
+
+
 def test_a_picture_shows_each_field() -> None:
     found = ml.record("r: 2 bytes { a: u4[3] at bit 0; b: u2 at bit 12 }").svg()
     assert found.count("byte 1, bits 6 to 7: unused") == 1

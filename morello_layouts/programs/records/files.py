@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import mmap
 import struct
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -37,6 +38,7 @@ _SAFE_TYPES: Final = {
 _NUMBERS: Final = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q",
                    12: "d"}  # fmt: skip
 _TEXT, _LIST = 8, 9
+_RANK: Final = 64  # dimensions of a tensor, and more
 
 
 @frozen(slots=False)
@@ -188,7 +190,18 @@ def read_weights(path: str | Path) -> WeightsFile:
             try:
                 read = _gguf if data[:4] == b"GGUF" else _safetensors
                 found = read(data, size)
-            except (struct.error, IndexError, UnicodeDecodeError, KeyError, TypeError, ValueError):
+            except LayoutError:  # it names the tensor
+                raise
+            except (
+                struct.error,
+                IndexError,
+                KeyError,
+                TypeError,
+                ValueError,
+                AttributeError,
+                RecursionError,
+                OverflowError,
+            ):
                 raise _damaged(path, size) from None
     return WeightsFile(str(path), {one.name: one for one in found})
 
@@ -267,7 +280,12 @@ def _gguf(data: Any, size: int) -> list[Tensor]:
             raise ValueError
         shape = tuple(index.number("Q") for _ in range(rank))[::-1]
         rows.append((name, index.number("I"), shape, index.number("Q")))
-    unit = int(found.get("general.alignment") or 32)
+        for n in shape:
+            _require_count(name, "a size", n)
+    _once([(name, None) for name, *_ in rows])
+    unit = found.get("general.alignment", 32)
+    if type(unit) is not int or not 1 <= unit <= 1 << 32:
+        raise _wrong("general.alignment", f"a number of bytes, got {shown(unit)}")
     start = -(-index.at // unit) * unit
     types = [_GGUF_TYPES.get(kind, f"type {kind}") for _, kind, _, _ in rows]
     return _placed([(name, kind, shape, start + at) for (name, _, shape, at), kind
@@ -279,17 +297,50 @@ def _safetensors(data: Any, size: int) -> list[Tensor]:
     (length,) = struct.unpack_from("<Q", data, 0)
     if not 2 <= length <= min(size - 8, RECORD_INDEX):
         raise ValueError
-    found = json.loads(bytes(data[8 : 8 + length]))
-    rows = []
+    found = json.loads(bytes(data[8 : 8 + length]), object_pairs_hook=_once)
+    start, rows = 8 + length, []
     for name, row in found.items():
-        if name != "__metadata__":
-            kind = _SAFE_TYPES.get(row["dtype"], f"type {row['dtype']}")
-            shape = tuple(int(n) for n in row["shape"])
-            rows.append((name, kind, shape, 8 + length + int(row["data_offsets"][0])))
+        if name == "__metadata__":
+            continue
+        kind = _SAFE_TYPES.get(row["dtype"], f"type {str(row['dtype'])[:20]}")
+        sizes, (first, end) = row["shape"], row["data_offsets"]
+        if len(sizes) > _RANK or not isinstance(sizes, list):
+            raise ValueError
+        for what, n in [*(("a size", n) for n in sizes), ("data_offsets", first),
+                        ("data_offsets", end)]:  # fmt: skip
+            _require_count(name, what, n)
+        if not first <= end:
+            raise _wrong(name, f"data_offsets that grow, got {first}, {end}")
+        rows.append((name, kind, tuple(sizes), start + first))
     return _placed(rows, size)
 
 
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON; raise if it has a name twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        ((name, _),) = Counter(name for name, _ in pairs).most_common(1)
+        raise _wrong(name, "one tensor of a name")
+    return found
+
+
+def _require_count(name: str, what: str, n: Any) -> None:
+    if type(n) is not int or not 0 <= n < 1 << 63:
+        raise _wrong(name, f"{what} from 0 to {(1 << 63) - 1}, got {shown(n)}")
+
+
+def _wrong(name: str, what: str) -> LayoutError:
+    return LayoutError(
+        f"{name[:80]}: expected {what}",
+        "an index has the sizes and the place of each tensor, in whole numbers",
+        "the file may be damaged: fetch it again",
+    )
+
+
 def _placed(rows: Sequence[tuple[str, str, tuple[int, ...], int]], size: int) -> list[Tensor]:
+    for name, _, _, start in rows:
+        if start > size:
+            raise _wrong(name, f"a place in {size} bytes, got byte {start}; the file is cut short")
     starts = sorted({start for *_, start in rows} | {size})
     after = dict(zip(starts, [*starts[1:], size], strict=True))
     return [Tensor(name, kind, shape, start, max(0, after[start] - start))

@@ -132,6 +132,9 @@ class Record(Block):
             pattern: the dimensions of both fields, blocks first: ``"n b k -> (b k) n"``.
             fields: the names of the fields; by default those with the most bits.
 
+        Raises:
+            UnsupportedError: if a field has several pieces, or shares bytes with others.
+
         >>> from morello_layouts import record
         >>> gguf, awq = record("q4_0[8, 4]"), record("awq").at(K=128, N=8)    # 8 rows of 128
         >>> move = gguf.repack(awq, "n b k -> (b k) n").compile()

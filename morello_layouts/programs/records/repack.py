@@ -18,23 +18,7 @@ Groups = list[list[str]]
 def repack(
     source: Block, target: Block, pattern: str, fields: tuple[str, str] | None = None
 ) -> NarrowRelayout:
-    """Return the kernel that moves a field of a record to a field of another one.
-
-    Args:
-        source: the record that is read, at sizes that are numbers.
-        target: the record that is written.
-        pattern: which element goes where: the dimensions of both, blocks first, as in einops.
-        fields: the names of the fields; by default those with the most bits.
-
-    Raises:
-        UnsupportedError: if a field has several pieces, or shares bytes with others.
-
-    >>> from morello_layouts import record
-    >>> gguf = record("q4_0[N, B]").at(N=8, B=2)    # 8 rows of 64 weights
-    >>> move = repack(gguf, record("awq").at(K=64, N=8), "n b l -> (b l) n").compile()
-    >>> move(gguf.pack({"d": [0] * 16, "qs": [[k % 16 for k in range(32)]] * 16}))[:8]
-    array([ 0,  0,  0,  0, 17, 17, 17, 17], dtype=uint8)
-    """
+    """Return the kernel that ``Record.repack`` names."""
     names = fields or (_largest(source), _largest(target))
     one, other = source[names[0]], target[names[1]]
     if one.bits != other.bits or one.bits not in (1, 2, 4):

@@ -96,15 +96,7 @@ def blocks_of(record: Block, buffer: Any) -> Any:
 
 
 def extract(record: Block, buffer: Any) -> dict[str, Any]:
-    """Return each field as integers: unsigned, or signed for ``s`` types; floats as their bits.
-
-    Returns:
-        Arrays by field, with the blocks as first dimension.
-
-    >>> from morello_layouts import record
-    >>> extract(record("r: 2 bytes { a: u4[2] at byte 0; b: s8 at byte 1 }"), bytes([0x21, 0xff]))
-    {'a': array([[1, 2]]), 'b': array([-1])}
-    """
+    """Return each field as integers, as ``Record.unpack`` says."""
     rows = blocks_of(record, buffer)
     last = rows.shape[1] - 1
     found = {}
@@ -131,12 +123,7 @@ def _signed(numbers: Any, bits: int) -> Any:
 
 
 def insert(record: Block, fields: Mapping[str, Any]) -> Any:
-    """Return the bytes of a record of these integers; bits that no field uses are 0.
-
-    >>> from morello_layouts import record
-    >>> insert(record("r: 2 bytes { a: u4[2] at byte 0; b: s8 at byte 1 }"), {"a": [1, 2], "b": -1})
-    array([ 33, 255], dtype=uint8)
-    """
+    """Return the bytes of a record of these integers, as ``Record.pack`` says."""
     arrays = {}
     count = 1
     for one in record.fields:
@@ -215,13 +202,7 @@ def floats(bits: Any, kind: str) -> Any:
 
 
 def decode(record: Block, buffer: Any) -> Any:
-    """Return the values of a buffer: 32-bit floats, with the blocks as first dimension.
-
-    >>> from morello_layouts import record
-    >>> block = bytes([0, 0x3C, *range(32)])    # a scale of 1.0, and 32 weights
-    >>> decode(record("q8_0[B]"), block)[0, :4]
-    array([0., 1., 2., 3.], dtype=float32)
-    """
+    """Return the values of a buffer, as ``Record.decode`` says."""
     term = read_formula(record)
     rows = blocks_of(record, buffer)
     index = record.value.index if record.value is not None else ()
