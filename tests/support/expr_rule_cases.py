@@ -362,6 +362,7 @@ ENTRIES = {
         (make.shifted_digits,),
         (
             make.shifted_by_part,
+            make.unshifted_digits,
             make.shifted_other_factor,
             make.shifted_other_divisor,
             make.shifted_of_other,

@@ -1095,6 +1095,11 @@ def _shifted(pick: Pick, shift: int, factor: int) -> AffineExpr:
     return (low + high * (n * factor)) * c + [variable("w", 0, 9), constant_form(0)][pick(0, 1)]
 
 
+def unshifted_digits(pick: Pick) -> AffineExpr:
+    x, s, n = some(pick) + pick(0, 3), pick(1, 3), pick(1, 3)
+    return digit(x, s, n) + digit(x, s * n, maybe(pick, 2)) * n
+
+
 def shifted_other_divisor(pick: Pick) -> AffineExpr:
     x, s, n = some(pick), pick(1, 3), pick(2, 4)
     return digit(x, s, n) + digit(x + 12 * s * n, s * n * 2, maybe(pick, 2)) * n

@@ -409,7 +409,7 @@ def join_shifted(form: AffineExpr) -> AffineExpr | None:
         n, apart = low.modulus, high.operand - low.operand
         if n is None or high.divisor != low.divisor * n or k != c * n:
             continue
-        if not apart.terms and apart.const % high.divisor == 0:
+        if not apart.terms and apart.const and apart.const % high.divisor == 0:
             m = None if high.modulus is None else n * high.modulus
             rest = form - AffineExpr(((low, c), (high, k)), 0)
             return rest + digit(high.operand, low.divisor, m) * c

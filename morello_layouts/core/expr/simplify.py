@@ -307,7 +307,7 @@ def _has_differences(form: AffineExpr) -> bool:
 
 def _has_shifts(form: AffineExpr) -> bool:
     """Return whether a digit has an operand with a constant, as that of another one shifted."""
-    for atom, _ in form.terms:
+    for atom, _ in form.terms:  # noqa: SIM110  # each sum is asked
         if type(atom) is Digit and atom.operand.const:
             return True
     return False
