@@ -66,6 +66,7 @@ def test_sympy_and_isl_agree_with_the_text() -> None:
         ("max(i, 0)", None, "i <= j", "Max(0, i)"),
         ("(N*i + 3) % 8", None, ["N % 4 == 0", "N % 8 == 0"], "3"),
         ("(N*i + 3) % 8", None, "N % 4 == 0, N % 6 == 0", "4*(Mod(N*i/4, 2)) + 3"),
+        ("(8*j <= j) & (j < 2)", "j=0..3", None, "Piecewise((1, j <= 0), (0, True))"),
         ("L - N + max(K, L)", None, "M <= N, K <= N, N <= L", "2*L - N"),
     ],
 )  # fmt: skip

@@ -175,7 +175,9 @@ class _Rewriter:
             for k, part in enumerate(parts):  # where the others do not decide
                 others = (one for one in (*parts[:k], *parts[k + 1 :]))
                 facts = [f for one in others for f in facts_of(one, x.kind == "min")]
-                parts[k] = self.simplify_under(facts, part)
+                found = self.simplify_under(facts, part)
+                # 1 - j is a condition where j <= 1 holds; elsewhere it must be one too.
+                parts[k] = found if found.interval.within(0, 1) else part
             x = Call(x.kind, parts)
         simple = with_operands(x, self.simplify_sum)
         after = self.by_facts(simple) if self.facts else None
