@@ -27,10 +27,12 @@ class Question(NamedTuple):
 QUESTIONS: Final = {
     "Layouts": (
         Question(
-            "What does this layout mean?", "`mlay explain LAYOUT`", "explain, parse", "layouts",
+            "What does this layout mean?", "`mlay explain LAYOUT`, `mlay lsp`",
+            "explain, parse", "layouts",
             "the notations | docs/explanation/notations.md\n"
-            "reading a TPU layout | docs/tpu_layouts.md",
-            "explain", "layout", "describe info print summary read",
+            "reading a TPU layout | docs/tpu_layouts.md\n"
+            "in the editor | docs/how_to/in_the_editor.md",
+            "explain lsp", "layout", "describe info print summary read",
         ),
         Question(
             "How does it look?", "`mlay draw LAYOUT`", "draw", "pictures",
@@ -175,17 +177,12 @@ QUESTIONS: Final = {
             "", "", "indexing access_map fusion",
         ),
     ),
-    "Browser and editor": (
+    "Browser": (
         Question(
             "How do I learn or teach this?", "`mlay explore`", "exercises", "exercises",
             "the notebooks | notebooks/README.md\nthe recipe | docs/explanation/recipe.md\n"
             "the explorer | docs/explorer.md",
             "explore", "", "explorer notebooks tutorial learn help",
-        ),
-        Question(
-            "Can my editor tell me?", "`mlay lsp`", "explain", "layouts",
-            "in the editor | docs/how_to/in_the_editor.md",
-            "lsp", "", "hover vscode neovim editor language_server",
         ),
     ),
 }  # fmt: skip

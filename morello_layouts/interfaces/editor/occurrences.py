@@ -64,7 +64,9 @@ def around(text: str, at: int, language: str = "") -> list[Span]:
     quoted = [one for one in _in_quotes(near, place) if len(one.text) <= EXPLORER_TEXT]
     found = {(start, end) for start, end in _spans(near, language) if start <= place <= end}
     smallest = sorted(found, key=lambda span: span[1] - span[0])[:EDITOR_CANDIDATES]
-    spans = [Span(start, end, expanded(near[start:end], text)) for start, end in smallest]
+    spans = [
+        Span(start, end, expanded(near[start:end], text, first + start)) for start, end in smallest
+    ]
     return [
         Span(first + one.start, first + one.end, one.text, one.shape) for one in (*quoted, *spans)
     ]
@@ -133,28 +135,29 @@ def _in_quotes(text: str, at: int) -> Iterator[Span]:
 _ALIAS: Final = re.compile(r"#[A-Za-z_]\w*+(?![\w.])")
 
 
-def expanded(span: str, text: str) -> str:
+def expanded(span: str, text: str, at: int) -> str:
     """Return a part of a text with the meaning of its aliases, such as ``#blocked = …``, in place.
 
-    >>> expanded("memref<4x8xf32, #map>", "#map = affine_map<(d0, d1) -> (d1, d0)>")
+    That is the last one before the place: each program in a file defines its own.
+
+    >>> expanded("memref<4x8xf32, #map>", "#map = affine_map<(d0, d1) -> (d1, d0)>", 99)
     'memref<4x8xf32, affine_map<(d0, d1) -> (d1, d0)>>'
     """
     for _ in range(8):  # an alias may mean another one
-        found = _ALIAS.sub(lambda match: _meaning(match[0], text), span, 16)
+        found = _ALIAS.sub(lambda match: _meaning(match[0], text, at), span, 16)
         if found == span or len(found) > EXPLORER_TEXT:
             break
         span = found
     return span
 
 
-def _meaning(alias: str, text: str) -> str:
-    at = -1
-    while (at := text.find(f"{alias} = ", at + 1)) >= 0:
-        if at == 0 or text[at - 1] == "\n":
-            end = text.find("\n", at)
-            start = at + len(alias) + 3
-            return text[start : end if 0 <= end - start < EXPLORER_TEXT else start + EXPLORER_TEXT]
-    return alias
+def _meaning(alias: str, text: str, at: int) -> str:
+    head = f"{alias} = "
+    before = text.rfind(f"\n{head}", 0, at + len(head)) + 1
+    if not text.startswith(head, before):
+        return alias
+    start = before + len(head)
+    return text[start : start + EXPLORER_TEXT].partition("\n")[0]
 
 
 class Question(NamedTuple):
@@ -222,7 +225,7 @@ def _padded(text: str) -> Iterator[tuple[Span, str, str]]:
 
 def _shared(text: str) -> Iterator[tuple[Span, str, str]]:
     for match in _SHARED.finditer(text):
-        yield Span(*match.span(), expanded(match[0], text)), "column", "nvidia"
+        yield Span(*match.span(), expanded(match[0], text, match.start())), "column", "nvidia"
 
 
 def _moved(text: str) -> Iterator[tuple[Span, str, str]]:
@@ -233,8 +236,8 @@ def _moved(text: str) -> Iterator[tuple[Span, str, str]]:
         ends, types = pairs(match[2]), {}
         for head in _HEAD.finditer(match[2]):
             types[head[2]] = match[2][head.start() : ends.get(head.end() - 1, head.end())]
-        tensor = expanded(types.get("tensor", ""), text)
+        tensor = expanded(types.get("tensor", ""), text, match.start())
         if "memdesc" in types and re.search(r", #\w+\.blocked<[^<>]*\{[^{}]*\}>\s*>\Z", tensor):
-            memory = expanded(types["memdesc"], text)
+            memory = expanded(types["memdesc"], text, match.start())
             store = "" if match[1] == "load" else "store "
             yield Span(match.start(), match.start(2), memory), store + tensor, gpu
