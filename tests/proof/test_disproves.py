@@ -10,9 +10,11 @@ import pytest
 
 import morello_layouts as ml
 from morello_layouts import proof
-from morello_layouts.core.expr import variable
+from morello_layouts.core.expr import Interval, variable
+from morello_layouts.core.expr.sizes import SizeExpr
 from morello_layouts.core.recipe import Recipe
-from morello_layouts.proof.isl import Space, Value
+from morello_layouts.proof.ask import isl_budget
+from morello_layouts.proof.isl import Parameters, Space, Value
 from tests.support.tables import each_row
 
 Question: TypeAlias = Callable[..., ml.Proof]
@@ -288,3 +290,12 @@ def test_an_inverse_that_is_right_for_some_sizes_is_not_verified() -> None:
     (form,) = m.inverse.forms
     m.__dict__["inverse"] = replace(m.inverse, forms=(form + form // 1000,))
     assert ml.verify(m).holds is not True
+
+
+def test_a_size_alone_is_a_function() -> None:
+    size = SizeExpr.named("N")
+    with isl_budget() as context:
+        space = Space.within({"x": Interval(0, size - 1)}, context, Parameters.of([size]))
+        function = Value.constant(size, space).function
+        assert function.ge_set(space.number(size + 1)).is_empty()
+        assert function.le_set(space.number(size - 1)).is_empty()
