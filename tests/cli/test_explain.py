@@ -134,6 +134,13 @@ def test_standard_input(text: str | bytes) -> None:
     result = run("explain", "-", stdin=text)
     assert result.exit_code == 0
     assert result.stdout.startswith(f"{MAIN}\n")
+    assert run("draw", "-", stdin=text).stdout.startswith(f"{MAIN}\n")
+
+
+def test_a_record_comes_from_standard_input_too() -> None:
+    text = "r: 1 bytes { a: u4[2] at byte 0 }"
+    assert run("explain", "-", stdin=text).stdout.startswith("r: 1 bytes {\n")
+    assert run("draw", "-", stdin="q4_0[B]").stdout.startswith("q4_0: 18 bytes")
 
 
 @pytest.mark.parametrize("width", [1, 40, 60, 80, 120])

@@ -177,7 +177,8 @@ def notations(_ctx: click.Context, _param: click.Parameter, beginning: str) -> l
     return [name for name in NAMES if name.startswith(beginning)]
 
 
-LAYOUTS: Final = ("LayoutLike", "MapLike", "LayoutLike | HloInstruction", "LayoutLike | Shape")
+LAYOUTS: Final = ("LayoutLike", "MapLike", "LayoutLike | HloInstruction | Record",
+                  "LayoutLike | Record", "LayoutLike | Shape")  # fmt: skip
 """The types of layouts."""
 
 _COORDINATE: Final = Kind("6,5", coordinate)
