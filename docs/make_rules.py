@@ -16,18 +16,20 @@ sys.path.append(str(Path(__file__).parents[1]))
 
 from morello_layouts.core.expr import AffineExpr
 from morello_layouts.core.expr.affine import Call, Digit
-from morello_layouts.core.expr.rules import (
+from morello_layouts.core.expr.choices import (
     COMPARE_RULES,
-    DIGIT_RULES,
     EQUAL_RULES,
     EXTREMUM_RULES,
+    SELECT_RULES,
+    Rule,
+)
+from morello_layouts.core.expr.rules import (
+    DIGIT_RULES,
     LAST_RULES,
     READABLE_RULES,
     RULES_OF_CALLS,
-    SELECT_RULES,
     SUM_RULES,
     XOR_RULES,
-    Rule,
 )
 from tests.support.expr_rule_cases import ENTRIES, Example
 

@@ -11,7 +11,12 @@ from typing import Any
 import pytest
 
 from morello_layouts.core.expr import rules
-from morello_layouts.core.expr.rules import Rule, drop_mod
+from morello_layouts.core.expr.choices import (
+    Rule,
+)
+from morello_layouts.core.expr.rules import (
+    drop_mod,
+)
 from tests.support.coq import CLAUSES, NOT_NEEDED, assumed, code, stated, theorems
 from tests.support.expr_rule_cases import rules_in
 from tests.support.paths import ROOT

@@ -182,7 +182,7 @@ def check_levels(range_of_floors: Any) -> None:
 def check_hull(hull: Callable[..., Interval]) -> None:
     """Assert that a hull holds its intervals, and no more where the ends can be compared."""
     n = SizeExpr.named("N")
-    for some, expected in (
+    cases: list[Any] = [
         ([(4, 7)], (4, 7)),
         ([(0, 3), (-2, 9)], (-2, 9)),
         ([(-2, 9), (0, 3)], (-2, 9)),
@@ -201,5 +201,6 @@ def check_hull(hull: Callable[..., Interval]) -> None:
         ([(n, n), (5 - n, 5)], (None, None)),
         ([(5 - n, 5), (n, n)], (None, None)),
         ([(3 - n, 0), (2 * n - 7, 0)], (None, 0)),
-    ):
+    ]
+    for some, expected in cases:
         assert hull([Interval(*ends) for ends in some]) == Interval(*expected), some

@@ -6,13 +6,15 @@ from morello_layouts.core.expr.affine import (
     BitXor as BitXor,
     Call as Call,
     Digit as Digit,
-    Var as Var,
     coordinate_variables as coordinate_variables,
     digit as digit,
     standard as standard,
     variable as variable,
 )
 from morello_layouts.core.expr.bounds import Interval as Interval
+from morello_layouts.core.expr.calls import (
+    Var as Var,
+)
 from morello_layouts.core.expr.cheapest import cheapest as cheapest, fewest as fewest
 from morello_layouts.core.expr.digit_choices import (
     OPERATIONS as OPERATIONS,

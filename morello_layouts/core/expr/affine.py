@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Final, Protocol, Self, TypeAlias, TypeVar, cast
+from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast
 
-from morello_layouts.core.expr.bounds import UNBOUNDED, Interval, range_of_floors
-from morello_layouts.core.expr.calls import OPERATIONS
+from morello_layouts.core.expr.bounds import Interval, range_of_floors
+from morello_layouts.core.expr.calls import (
+    OPERATIONS,
+    Var,
+    Whole,
+    as_divisor,
+    as_factor,
+    printing_order,
+    range_of_terms,
+    require_positive,
+    too_deep,
+)
 from morello_layouts.core.expr.sizes import (
     Int,
     SizeExpr,
     absolute,
     evaluated,
-    is_nonnegative,
     join_signed,
-    magnitude,
     sign,
 )
 from morello_layouts.core.limits import EXPR_NESTING
-from morello_layouts.errors import LayoutError, UnsupportedError
 
 A = TypeVar("A")
 S = TypeVar("S")
@@ -35,47 +42,6 @@ class Algebra(Protocol[A, S]):
     def digit(self, d: Digit, operand: S, /) -> A: ...
     def call(self, x: Call, parts: list[S], /) -> A: ...
     def sum(self, terms: list[tuple[Atom, Int, A]], const: Int, /) -> S: ...
-
-
-class _Whole:
-    """An atom without a division."""
-
-    __slots__ = ()
-    divisor: ClassVar[int] = 1
-    modulus: ClassVar[None] = None
-
-    @property
-    def whole(self) -> Self:
-        return self
-
-
-class Var(_Whole):
-    """A named integer with inclusive bounds."""
-
-    __slots__ = ("_hash", "interval", "key", "name", "value")
-
-    depth: ClassVar[int] = 0
-    operands: ClassVar[tuple[AffineExpr, ...]] = ()
-
-    def __init__(self, name: str, interval: Interval = UNBOUNDED) -> None:
-        self.name: Final = name  #: the variable's name; variables of one name are equal.
-        self.interval: Final = interval  #: its bounds.
-        #: its only value; None if it has several.
-        self.value: Final = interval.lo if interval.lo == interval.hi else None
-        self.key: Final[tuple[Any, ...]] = (0, name)
-        self._hash = hash(name)
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Var) and self.name == other.name)
-
-    def __repr__(self) -> str:
-        return f"Var({self.name!r}, {self.interval})"
-
-    def __str__(self) -> str:
-        return self.name
 
 
 class Digit:
@@ -95,11 +61,11 @@ class Digit:
     def __init__(self, operand: AffineExpr, divisor: Int, modulus: Int | None) -> None:
         for number in (divisor, modulus):
             if number is not None and not (type(number) is int and number > 0):
-                _require_positive(number)
+                require_positive(number)
         #: the nesting of digits: 1 if the operand holds none.
         self.depth: Final[int] = 1 + _depth(operand)
         if self.depth > EXPR_NESTING:
-            raise _too_deep()
+            raise too_deep()
         self.operand: Final = operand  #: the form that is divided.
         inner = operand.as_atom()
         #: the operand, or the variable that it is: what digits are grouped by.
@@ -159,15 +125,6 @@ class Digit:
         return fold_atom(self, _TEXT)
 
 
-def _require_positive(number: Int) -> None:
-    if not is_nonnegative(number - 1):
-        raise LayoutError(
-            f"{number} is not a divisor",
-            "the divisor of a floor or mod must be known to be a positive integer",
-            "write a positive divisor; a name needs the bound 1 or more: N=1..",
-        )
-
-
 def _depth(form: AffineExpr) -> int:
     depth = 0
     for atom, _ in form.terms:
@@ -175,15 +132,7 @@ def _depth(form: AffineExpr) -> int:
     return depth
 
 
-def _too_deep() -> UnsupportedError:
-    return UnsupportedError(
-        f"floors, mods and ^ nest deeper than {EXPR_NESTING}",
-        "simplifying them would take too long",
-        "split the expression, or use fewer levels of tiling",
-    )
-
-
-class Call(_Whole):
+class Call(Whole):
     """An operation on forms: ``x ^ y ^ …``, ``min``, ``max``, a choice or a comparison.
 
     >>> least = Call("min", (variable("i", 0, 7), variable("j", 0, 5)))
@@ -202,7 +151,7 @@ class Call(_Whole):
         #: the nesting of digits and of these: 1 if no part holds any.
         self.depth: Final[int] = 1 + max(map(_depth, self.parts))
         if self.depth > EXPR_NESTING:
-            raise _too_deep()
+            raise too_deep()
         self._key: tuple[Any, ...] | None = None
         self._hash = hash((kind, self.parts))
         self._interval: Interval | None = None
@@ -322,7 +271,7 @@ class AffineExpr:
         """Smallest and largest value: exact for the digits of one operand, summed over operands."""
         if self._interval is None:
             if len(self.terms) < 2 or not self.has_digits:
-                self._interval = _range_of_terms(self.terms, self.const)
+                self._interval = range_of_terms(self.terms, self.const)
             else:
                 total = Interval(self.const, self.const)
                 for group in self.groups:
@@ -538,10 +487,10 @@ class _AsText:
         if not inner.isidentifier() and not isinstance(d.whole, Call):
             inner = f"({inner})"
         if d.modulus is None:
-            return inner if d.divisor == 1 else f"{inner}//{_as_divisor(d.divisor)}"
+            return inner if d.divisor == 1 else f"{inner}//{as_divisor(d.divisor)}"
         if d.divisor != 1:
-            inner = f"({inner}//{_as_divisor(d.divisor)})"
-        return f"{inner}%{_as_divisor(d.modulus)}"
+            inner = f"({inner}//{as_divisor(d.divisor)})"
+        return f"{inner}%{as_divisor(d.modulus)}"
 
     def call(self, x: Call, parts: list[str]) -> str:
         if len(parts) == 1:
@@ -561,9 +510,9 @@ class _AsText:
             factor, body = absolute(coefficient), text
             if isinstance(atom, Digit) and coefficient != 1 and not atom.is_group:
                 body = f"({body})"  # // and % bind as * does, from the left
-            parts.append((coefficient, body if factor == 1 else f"{_as_factor(factor)}*{body}"))
+            parts.append((coefficient, body if factor == 1 else f"{as_factor(factor)}*{body}"))
         if const or not parts:
-            parts.append((const, _as_factor(-const) if sign(const) < 0 else str(const)))
+            parts.append((const, as_factor(-const) if sign(const) < 0 else str(const)))
         return join_signed(parts)
 
 
@@ -641,44 +590,4 @@ def _range_of(group: list[tuple[Atom, Int]]) -> Interval:
         exact = range_of_floors(floors, group[0][0].whole.interval)
         if exact is not None:
             return exact
-    return _range_of_terms(group, 0)
-
-
-def _range_of_terms(terms: Iterable[tuple[Atom, Int]], const: Int) -> Interval:
-    """Return the range of a sum of terms that are independent of each other."""
-    lo: Int | None = const
-    hi: Int | None = const
-    for atom, c in terms:
-        least, largest = atom.interval if c == 1 else atom.interval.scale(c)
-        lo = None if lo is None or least is None else lo + least
-        hi = None if hi is None or largest is None else hi + largest
-    return Interval(lo, hi)
-
-
-TermT = TypeVar("TermT", bound=tuple[Any, ...])
-
-
-def printing_order(terms: Iterable[TermT]) -> list[TermT]:
-    """Return terms, an atom and a factor each, in the order of print: the largest factors first."""
-
-    def order(term: TermT) -> tuple[Any, ...]:
-        degree, leading = magnitude(term[1])
-        return -degree, -leading, term[0].key
-
-    found = list(terms)
-    return sorted(found, key=order) if len(found) > 1 else found
-
-
-def _as_factor(number: Int) -> str:
-    """Return a number as written before a product: a sum needs parentheses."""
-    return f"({number})" if isinstance(number, SizeExpr) and len(number.terms) > 1 else str(number)
-
-
-def _as_divisor(number: Int) -> str:
-    """Return a number as written after an operator: a product needs parentheses too."""
-    text = str(number)
-    is_call = (
-        text.startswith("ceil(") and isinstance(number, SizeExpr) and number.as_atom() is not None
-    )
-    is_bare = isinstance(number, int) or is_call or text.replace("_", "a").isalnum()
-    return text if is_bare else f"({text})"
+    return range_of_terms(group, 0)

@@ -17,10 +17,12 @@ from morello_layouts.core.expr.affine import (
     Atom,
     Call,
     Digit,
-    Var,
     digit,
     floors_of,
     with_operands,
+)
+from morello_layouts.core.expr.calls import (
+    Var,
 )
 from morello_layouts.core.expr.sizes import Int, common_divisor
 from morello_layouts.core.expr.substitution import replace_digits

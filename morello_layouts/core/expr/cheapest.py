@@ -15,7 +15,6 @@ from morello_layouts.core.expr.affine import (
     Atom,
     Call,
     Digit,
-    Var,
     call,
     digit,
     floors_of,
@@ -24,6 +23,9 @@ from morello_layouts.core.expr.affine import (
     with_operands,
 )
 from morello_layouts.core.expr.boxes import Fits, is_plain
+from morello_layouts.core.expr.calls import (
+    Var,
+)
 from morello_layouts.core.expr.digit_choices import (
     OPERATIONS,
     CostModel,

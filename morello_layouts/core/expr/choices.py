@@ -8,11 +8,44 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import reduce
+from functools import cache, reduce
+from typing import Generic, TypeVar
 
-from morello_layouts.core.expr.affine import AffineExpr, Call, Digit, Var, call, digit, is_condition
+from morello_layouts.core.expr.affine import (
+    AffineExpr,
+    Call,
+    Digit,
+    call,
+    digit,
+    is_condition,
+)
 from morello_layouts.core.expr.bounds import Interval
+from morello_layouts.core.expr.calls import (
+    Var,
+)
 from morello_layouts.core.expr.sizes import Int, common_divisor, is_nonnegative, sign
+from morello_layouts.core.fields import frozen
+
+Node = TypeVar("Node", Digit, AffineExpr, Call)
+
+
+@frozen
+class Rule(Generic[Node]):
+    """A named rewriting of a digit or of a sum."""
+
+    name: str
+    apply: Callable[[Node], AffineExpr | None]
+
+    @property
+    def statement(self) -> str:
+        """The identity and its side condition."""
+        return _statement(self.apply.__doc__ or "")
+
+
+@cache
+def _statement(doc: str) -> str:
+    return " ".join(" ".join(doc.split("\n\n")[:2]).split())
+
 
 _OPPOSITE = {"min": "max", "max": "min", "select": "select"}
 _ZERO, _ONE = AffineExpr((), 0), AffineExpr((), 1)
@@ -469,3 +502,34 @@ def _variable(name: str, ends: Interval) -> AffineExpr:
 
 def _is_empty(ends: Interval) -> bool:
     return ends.lo is not None and ends.hi is not None and is_nonnegative(ends.lo - ends.hi - 1)
+
+
+EXTREMUM_RULES: tuple[Rule[Call], ...] = (
+    Rule("extremum-nested", extremum_nested),
+    Rule("extremum-decided", extremum_decided),
+    Rule("extremum-bit", extremum_bit),
+    Rule("extremum-shift", extremum_shift),
+    Rule("extremum-scale", extremum_scale),
+)
+
+COMPARE_RULES: tuple[Rule[Call], ...] = (
+    Rule("compare-decided", compare_decided),
+    Rule("compare-bit", compare_bit),
+    Rule("compare-scale", compare_scale),
+    Rule("compare-floor", compare_floor),
+)
+
+EQUAL_RULES: tuple[Rule[Call], ...] = (
+    Rule("equal-decided", equal_decided),
+    Rule("equal-bit", equal_bit),
+    Rule("equal-scale", equal_scale),
+)
+
+SELECT_RULES: tuple[Rule[Call], ...] = (
+    Rule("select-decided", select_decided),
+    Rule("select-equal", select_equal),
+    Rule("select-extremum", select_extremum),
+    Rule("select-shift", select_shift),
+    Rule("select-number", select_number),
+    Rule("select-swap", select_swap),
+)

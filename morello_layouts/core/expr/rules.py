@@ -29,34 +29,32 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache, reduce
+from functools import reduce
 from itertools import chain, permutations
-from typing import Generic, TypeVar
 
-from morello_layouts.core.expr import choices
-from morello_layouts.core.expr.affine import AffineExpr, Atom, BitXor, Call, Digit, Var, digit, xor
+from morello_layouts.core.expr.affine import (
+    AffineExpr,
+    Atom,
+    BitXor,
+    Call,
+    Digit,
+    digit,
+    xor,
+)
+from morello_layouts.core.expr.calls import (
+    Var,
+)
+from morello_layouts.core.expr.choices import (
+    COMPARE_RULES,
+    EQUAL_RULES,
+    EXTREMUM_RULES,
+    SELECT_RULES,
+    Rule,
+    compare_not,
+    extremum_cancel,
+    push_into_choice,
+)
 from morello_layouts.core.expr.sizes import Int, SizeExpr, common_divisor, is_nonnegative, magnitude
-from morello_layouts.core.fields import frozen
-
-Node = TypeVar("Node", Digit, AffineExpr, Call)
-
-
-@frozen
-class Rule(Generic[Node]):
-    """A named rewriting of a digit or of a sum."""
-
-    name: str
-    apply: Callable[[Node], AffineExpr | None]
-
-    @property
-    def statement(self) -> str:
-        """The identity and its side condition."""
-        return _statement(self.apply.__doc__ or "")
-
-
-@cache
-def _statement(doc: str) -> str:
-    return " ".join(" ".join(doc.split("\n\n")[:2]).split())
 
 
 def identity(d: Digit) -> AffineExpr | None:
@@ -562,7 +560,7 @@ DIGIT_RULES: tuple[Rule[Digit], ...] = (
     Rule("flatten-inner-div", flatten_inner_div),
     Rule("turn-floor", turn_floor),
     Rule("push-into-xor", push_into_xor),
-    Rule("push-into-choice", choices.push_into_choice),
+    Rule("push-into-choice", push_into_choice),
 )
 
 XOR_RULES: tuple[Rule[Call], ...] = (
@@ -570,36 +568,6 @@ XOR_RULES: tuple[Rule[Call], ...] = (
     Rule("xor-equal", xor_equal),
     Rule("xor-numbers", xor_numbers),
     Rule("xor-split", xor_split),
-)
-
-EXTREMUM_RULES: tuple[Rule[Call], ...] = (
-    Rule("extremum-nested", choices.extremum_nested),
-    Rule("extremum-decided", choices.extremum_decided),
-    Rule("extremum-bit", choices.extremum_bit),
-    Rule("extremum-shift", choices.extremum_shift),
-    Rule("extremum-scale", choices.extremum_scale),
-)
-
-COMPARE_RULES: tuple[Rule[Call], ...] = (
-    Rule("compare-decided", choices.compare_decided),
-    Rule("compare-bit", choices.compare_bit),
-    Rule("compare-scale", choices.compare_scale),
-    Rule("compare-floor", choices.compare_floor),
-)
-
-EQUAL_RULES: tuple[Rule[Call], ...] = (
-    Rule("equal-decided", choices.equal_decided),
-    Rule("equal-bit", choices.equal_bit),
-    Rule("equal-scale", choices.equal_scale),
-)
-
-SELECT_RULES: tuple[Rule[Call], ...] = (
-    Rule("select-decided", choices.select_decided),
-    Rule("select-equal", choices.select_equal),
-    Rule("select-extremum", choices.select_extremum),
-    Rule("select-shift", choices.select_shift),
-    Rule("select-number", choices.select_number),
-    Rule("select-swap", choices.select_swap),
 )
 
 RULES_OF_CALLS: Mapping[str, tuple[Rule[Call], ...]] = {
@@ -619,8 +587,8 @@ SUM_RULES: tuple[Rule[AffineExpr], ...] = (
     Rule("constant-variable", constant_variable),
     Rule("fold-div-mod", fold_div_mod),
     Rule("subtract-mod", subtract_mod),
-    Rule("compare-not", choices.compare_not),
-    Rule("extremum-cancel", choices.extremum_cancel),
+    Rule("compare-not", compare_not),
+    Rule("extremum-cancel", extremum_cancel),
 )
 
 LAST_RULES: tuple[Rule[AffineExpr], ...] = (Rule("reduce-factor", reduce_factor),)

@@ -14,12 +14,22 @@ from morello_layouts.core.expr.affine import (
     BitXor,
     Call,
     Digit,
-    Var,
     is_condition,
     with_operands,
 )
 from morello_layouts.core.expr.bounds import Interval
-from morello_layouts.core.expr.choices import decided, facts_of, follows, narrowed, without_smaller
+from morello_layouts.core.expr.calls import (
+    Var,
+)
+from morello_layouts.core.expr.choices import (
+    Node,
+    Rule,
+    decided,
+    facts_of,
+    follows,
+    narrowed,
+    without_smaller,
+)
 from morello_layouts.core.expr.conversions import latex
 from morello_layouts.core.expr.digit_choices import OPERATIONS
 from morello_layouts.core.expr.rules import (
@@ -30,8 +40,6 @@ from morello_layouts.core.expr.rules import (
     SUM_RULES,
     TOP_DOWN_DIGIT_RULES,
     TOP_DOWN_SUM_RULES,
-    Node,
-    Rule,
 )
 from morello_layouts.core.expr.sizes import Int
 from morello_layouts.core.expr.substitution import replace_atoms, substitute

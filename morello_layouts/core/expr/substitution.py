@@ -10,13 +10,15 @@ from morello_layouts.core.expr.affine import (
     Atom,
     Call,
     Digit,
-    Var,
     call,
     digit,
     variable,
     with_operands,
 )
-from morello_layouts.core.expr.calls import OPERATIONS
+from morello_layouts.core.expr.calls import (
+    OPERATIONS,
+    Var,
+)
 from morello_layouts.core.expr.sizes import Int
 from morello_layouts.core.fields import frozen
 
