@@ -91,7 +91,9 @@ class Reader:
         self.aliases: dict[str, Any] = {}
         self.lines: dict[str, int] = {}  # of the definitions of aliases
         self.open: list[int] = []  # lines that open regions
+        self.module = 0  # modules before this one
         self._types: dict[str, Any] = {}
+        self._count = 0  # types that were read
 
     def statements(self, source: str | os.PathLike[str]) -> Iterator[Statement]:
         """Yield the statements; aliases are read on the way."""
@@ -119,6 +121,7 @@ class Reader:
                         yield self._regions(held, begin)
                     held = ""
                     self.aliases, self.lines, self._types = {}, {}, {}
+                    self.module += 1
                 continue
             is_new = not is_open and _BEGIN.match(line) is not None
             if not (is_new or is_open or (held and _CONTINUES.match(line))):
@@ -234,9 +237,10 @@ class Reader:
     def type(self, text: str, start: int, statement: Statement) -> Any:
         """Return the layout of a type, or Raw; equal texts are read once."""
         found = self._types.get(text)
-        if found is None and len(self._types) >= MLIR_TYPES:
+        if found is None and self._count >= MLIR_TYPES:
             return Raw(f"types after the first {MLIR_TYPES:,}")
         if found is None:
+            self._count += 1
             found = self._types[text] = self._type(text, start, statement)
         return found
 

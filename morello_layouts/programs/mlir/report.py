@@ -244,7 +244,9 @@ def read_mlir(
     if is_program(given) and type(given).__name__ == "Lowered":
         return _Builder(progress).report(f"{given.as_text()}\n")
     if isinstance(source, str | os.PathLike) and is_many(os.fspath(source)):
-        return _folder(Path(source), progress)
+        folder = Path(source)
+        if folder.is_dir():
+            return _folder(folder, progress)
     return _Builder(progress).report(source)
 
 
@@ -274,11 +276,11 @@ class _Builder:
         self.reader, self.machine, self.name, self.mesh = Reader(progress), Machine(), "", ""
         self.found: dict[tuple[str, ...], list[MlirStatement]] = {}
         self.lines: dict[tuple[str, ...], list[int]] = {}  # how many, then the first ones
-        self.layouts: dict[str, MlirLayout] = {}
-        self.uses: Counter[str] = Counter()
+        self.layouts: dict[tuple[int, str], MlirLayout] = {}  # by module and name
+        self.uses: Counter[tuple[int, str]] = Counter()
         self.arguments: list[MlirArgument] = []
-        #: by operation and types, what to count: the layouts that they name, and the statement.
-        self.seen: dict[tuple[str, str], tuple[list[str], tuple[str, ...]]] = {}
+        #: by module, operation and types, what to count: the layouts, and what it does.
+        self.seen: dict[tuple[int, str, str], tuple[list[tuple[int, str]], tuple[str, ...]]] = {}
 
     def report(self, source: Any) -> MlirReport:
         number = 0
@@ -309,7 +311,7 @@ class _Builder:
             ),
         )
         name = self.name or (Path(source).name if isinstance(source, os.PathLike) else "MLIR")
-        layouts = tuple(replace(m, uses=self.uses[name]) for name, m in self.layouts.items())
+        layouts = tuple(replace(m, uses=self.uses[key]) for key, m in self.layouts.items())
         arguments = tuple(self.arguments)
         return MlirReport(name, self.machine, number, tuple(every), layouts, arguments, warnings)
 
@@ -323,7 +325,7 @@ class _Builder:
             self.mesh = " ".join(text.partition("{")[0].split())
         elif op == "func.func" and (" public " in text or "@main" in text):
             self._arguments(statement)
-        tail = op, text[max(text.find(" : "), 0) :].partition(" loc(")[0]
+        tail = self.reader.module, op, text[max(text.find(" : "), 0) :].partition(" loc(")[0]
         found = self.seen.get(tail)
         if found is None:
             found = self._ask(Statement(line, op, self.reader.expanded(text)))
@@ -337,7 +339,7 @@ class _Builder:
             if len(lines) <= REPORT_PLACES:
                 lines.append(line)
 
-    def _ask(self, statement: Statement) -> tuple[list[str], tuple[str, ...]]:
+    def _ask(self, statement: Statement) -> tuple[list[tuple[int, str]], tuple[str, ...]]:
         """Return the layouts that a statement names, and the key of what it does."""
         texts, types, names = [], [], []
         if _TYPED.search(statement.text):
@@ -347,7 +349,7 @@ class _Builder:
                 names += self._named(statement.line, own, types[-1])
         op = statement.op
         more = (re.sub(r"%[\w$.#-]+", "%", statement.text),) if needs_all(op) else ()
-        key = (op,) if (op,) in self.found else (op, *more, *texts)
+        key = (op,) if (op,) in self.found else (op, str(self.reader.module), *more, *texts)
         if op and key not in self.found:
             if len(self.found) < MLIR_QUESTIONS:
                 does = explained(statement, texts, types, self.machine)
@@ -358,7 +360,7 @@ class _Builder:
             self.found[key] = does
         return names, key
 
-    def _named(self, line: int, text: str, found: Any) -> list[str]:
+    def _named(self, line: int, text: str, found: Any) -> list[tuple[int, str]]:
         """Return the name of the layout of a type, if it has one."""
         if isinstance(found, Raw):
             name, layout, words = str(found), str(found), f"{_UNREAD}: not known here"
@@ -371,10 +373,11 @@ class _Builder:
             is_alias = head is not None and head[0] in self.reader.lines
             name = head[0] if head and is_alias else written[1] if written else str(own)
             layout, words = str(own), ""
-        if name not in self.layouts:
+        key = self.reader.module, name
+        if key not in self.layouts:
             line = self.reader.lines.get(name, line)
-            self.layouts[name] = MlirLayout(name, layout, words or _in_words(found), line, 0)
-        return [name]
+            self.layouts[key] = MlirLayout(name, layout, words or _in_words(found), line, 0)
+        return [key]
 
     def _arguments(self, statement: Statement) -> None:
         """Take the arguments and results of a function, and what their attributes ask for."""
