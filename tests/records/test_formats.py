@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import shutil
+import struct
 import subprocess
 from dataclasses import replace
 from itertools import product
@@ -288,6 +289,24 @@ def test_tensor_core_tiles_are_those_of_pytorch() -> None:
             words[n, outer, lane, pair] |= np.uint32(int(weights[8 * n + lane // 4, k]) << shift)
     record = ml.record("torchao_int4").at(N=2, K=2)
     assert (record.unpack(words.tobytes())["packed"][0] == weights).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "count"), [("q8_1", "<ee32b", 32), ("q8_K", "<f256b16h", 256)]
+)
+def test_blocks_that_are_never_stored_are_read_by_their_struct(
+    name: str, head: str, count: int
+) -> None:
+    """By ggml's struct: a scale, the weights, and their sums."""
+    record, random = ml.record(name), Random(8)
+    weights = [random.randrange(-128, 128) for _ in range(count)]
+    scale = random.choice([0.5, 0.25, -2.0])
+    more = [1.5] if name == "q8_1" else []
+    sums = [random.randrange(-999, 999) for _ in range(16)] if name == "q8_K" else []
+    data = struct.pack(head, scale, *more, *weights, *sums)
+    assert len(data) == int(record.bits) // 8
+    assert record.decode(data)[0].tolist() == [scale * w for w in weights]
+    assert record.unpack(data).get("bsums", np.array([sums])).tolist() == [sums]
 
 
 @pytest.mark.parametrize("name", ["iq2_xxs", "IQ3_S[B]", "iq1_m"])

@@ -387,9 +387,11 @@ def test_changed_bytes_of_an_index_end_in_an_answer_or_an_error(seed: int, tmp_p
             continue
 
 
-HOSTILE = [0, -1, -(2**63), 2**64, 2**200, 1.5, float("nan"), float("inf"), None, "x", "", [], [1],
-           {}, True, "F16", [0, -5], [5, 0], [2**62, 2**62], ["1", "2"], [[1]], "9" * 5000,
-           [0] * 1000, "type 3"]  # fmt: skip
+HOSTILE: list[object] = [
+    0, -1, -(2**63), 2**64, 2**200, 1.5, float("nan"), float("inf"), None, "x", "", [], [1], {},
+    True, "F16", [0, -5], [5, 0], [2**62, 2**62], ["1", "2"], [[1]], "9" * 5000, [0] * 1000,
+    "type 3",
+]  # fmt: skip
 
 
 def used(path: Path) -> None:
