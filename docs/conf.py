@@ -73,7 +73,7 @@ nitpick_ignore_regex = [
     ),
     (
         "py:class",
-        r"morello_layouts\.outputs\.(loop_nests\.space\.Digits|codegen\.language\.IterationSpace|recover\.tables\.Part)",
+        r"morello_layouts\.outputs\.(loop_nests\.space\.Digits|codegen\.language\.IterationSpace|recover\.tables\.OrderDigit|picture\.terminal\.Line)",
     ),
     ("py:class", r"morello_layouts\.outputs\.kernels\.(build\.RawFunction|narrow\.BitDigit)"),
     (
@@ -82,7 +82,7 @@ nitpick_ignore_regex = [
     ),
     (
         "py:class",
-        r"(morello_layouts\.outputs\.kernels\.emit_c\.)?CallArguments|BuiltRelayout|Medium|Kind|Provenance",
+        r"(morello_layouts\.outputs\.kernels\.emit_c\.)?CallArguments|BuiltRelayout|(morello_layouts\.interfaces\.explanations\.rows\.)?Medium|Kind|Provenance",
     ),
     # Parts of values, of which no page tells more than the value does.
     (

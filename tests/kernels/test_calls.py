@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.outputs.kernels import build
+from morello_layouts.outputs.kernels import build, compiled
 from morello_layouts.outputs.kernels.compiled import CompiledRelayout
 from tests.support.kernel_runs import need
 
@@ -25,8 +25,10 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MORELLO_LAYOUTS_CACHE", str(tmp_path_factory.mktemp("cache")))
         build._built.cache_clear()
+        compiled._compiled.cache_clear()
         yield
     build._built.cache_clear()
+    compiled._compiled.cache_clear()
 
 
 @pytest.fixture(scope="module")
@@ -161,7 +163,9 @@ def test_calls_at_once() -> None:
 
 def test_where_python_has_no_such_functions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build, "caller", dict.fromkeys([("gcc",)]).get)
+    compiled._compiled.cache_clear()  # of functions that call otherwise
     f = ml.relayout("[0, 1]", "[1, 0]", (2, 3)).compile("int32")
+    compiled._compiled.cache_clear()
     assert isinstance(f, CompiledRelayout)
     assert f._quick is build.slow
     assert str(f).endswith("gcc, called by ctypes")

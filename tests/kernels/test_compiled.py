@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.outputs.kernels import build
+from morello_layouts.outputs.kernels import build, compiled
 from tests.support.kernel_runs import need
 from tests.support.tables import each_row
 
@@ -28,6 +28,7 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     folder = tmp_path_factory.mktemp("cache")
     monkeypatch.setenv("MORELLO_LAYOUTS_CACHE", str(folder))
     build._built.cache_clear()
+    compiled._compiled.cache_clear()
 
 
 @pytest.fixture
@@ -263,6 +264,7 @@ def test_a_kernel_is_built_once(monkeypatch: pytest.MonkeyPatch) -> None:
     r = ml.relayout("[0, 1]", "[1, 0]", (5, 7))
     for _ in range(2):
         build._built.cache_clear()
+        compiled._compiled.cache_clear()
         assert r.compile("int8")(np.arange(35, dtype=np.int8))[1] == 7
     assert len(built) == 1
 
@@ -318,6 +320,7 @@ def test_a_cache_in_the_working_directory(tmp_path: Path, monkeypatch: pytest.Mo
     r = ml.relayout("[0, 1]", "[1, 0]", (2, 3))
     for _ in range(2):
         build._built.cache_clear()
+        compiled._compiled.cache_clear()
         assert r.compile("int8")([1, 2, 3, 4, 5, 6]).tolist() == [1, 4, 2, 5, 3, 6]
     assert len(list(tmp_path.glob("*.so"))) == 1
 
@@ -342,6 +345,7 @@ def test_damaged_libraries_are_built_again(change: str) -> None:
     library.write_bytes(damaged[change])
     for _ in range(2):
         build._built.cache_clear()
+        compiled._compiled.cache_clear()
         assert r.compile("int8")([1, 2, 3, 4, 5, 6]).tolist() == [1, 4, 2, 5, 3, 6]
     assert whole in [path.read_bytes() for path in build.cache_folder().glob("*.so")]
 
@@ -427,6 +431,7 @@ def test_each_processor_and_compiler_has_its_own_kernels(
     monkeypatch.setenv("MORELLO_LAYOUTS_CACHE", str(tmp_path))
     for kind in ("one", "another", "one"):
         build._built.cache_clear()
+        compiled._compiled.cache_clear()
         monkeypatch.setattr(build, what, lambda *_, kind=kind: kind)
         r.compile("int8")
     assert len({path.name[:32] for path in build.cache_folder().glob("*.so")}) == 2
@@ -438,6 +443,7 @@ def test_each_command_has_its_own_kernels(monkeypatch: pytest.MonkeyPatch) -> No
     need("gcc")
     for command in ("gcc", "gcc -DX", "gcc"):
         build._built.cache_clear()
+        compiled._compiled.cache_clear()
         monkeypatch.setenv("CC", command)
         ml.relayout("[0, 1]", "[1, 0]", (2, 3)).compile("int8")
     assert len({path.name[:32] for path in build.cache_folder().glob("*.so")}) == 2

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.outputs.kernels import build, plan as workers
+from morello_layouts.outputs.kernels import build, compiled, plan as workers
 from morello_layouts.outputs.kernels.emit_c import c_file
 from tests.support.kernel_runs import MARGIN, QUICK, Case, compilers, library_of, need
 
@@ -164,6 +164,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MORELLO_LAYOUTS_CACHE", str(tmp_path))
     monkeypatch.setattr(build, "LEAST_SHARED", 0)  # also small arrays are shared
     build._built.cache_clear()
+    compiled._compiled.cache_clear()
 
 
 @pytest.mark.slow

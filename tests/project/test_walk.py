@@ -67,9 +67,9 @@ def walk_of(call: Callable[[], Any]) -> Walk:
 
 #: by name the call, the most entries of the door, and the most modules.
 WALKS: dict[str, tuple[Callable[[], Any], int, int]] = {
-    "index_map": (lambda: ml.index_map(XLA), 2, 14),
-    "index_map, oneDNN": (lambda: ml.index_map(ONEDNN, (2, 20, 3, 4)), 2, 16),
-    "explain with its text": (lambda: str(ml.explain(XLA)), 6, 48),
+    "index_map": (lambda: ml.index_map(XLA), 2, 15),
+    "index_map, oneDNN": (lambda: ml.index_map(ONEDNN, (2, 20, 3, 4)), 2, 17),
+    "explain with its text": (lambda: str(ml.explain(XLA)), 6, 49),
 }
 
 

@@ -198,7 +198,7 @@ def prove(
         confirm: ask ISL too for what digits decide.
 
     >>> print(prove("[1, 0, 1 p(4)]", (6, 8)))
-    bijective: injective and surjective. Decided by digits, confirmed by ISL.
+    bijective: injective, and all 48 slots hold an element. Decided by digits, confirmed by ISL.
     >>> prove("f32[M,N]{1,0:T(2,2)}", question="surjective").verdict
     'surjective iff 2 | M and 2 | N'
     """

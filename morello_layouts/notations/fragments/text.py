@@ -143,13 +143,13 @@ def _unknown(name: str, written: str, text: str, at: Sequence[int]) -> ParseErro
 def _with_all_parts(text: str) -> list[str]:
     """Three keys that begin with the first part of a text and hold the others, as often as can be.
 
-    >>> _with_all_parts("mma m16n8k16 bf16 A")
-    ['mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32']
+    >>> _with_all_parts("mma m16n8k16 bf16 A")[0]
+    'mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32'
     """
     parts = [part for part in re.split(r"[\s._]+", text[:_LONGEST].lower()) if len(part) > 1]
     found = [each for each in _names()[0] if parts and each.startswith(parts[0])]
     found = [each for each in found if all(part in each for part in parts)]
-    return sorted(found, key=lambda each: -sum(map(each.count, parts)))[:3]
+    return sorted(found, key=lambda each: (-sum(map(each.count, parts)), len(each)))[:3]
 
 
 def _beginning_alike(prefix: str) -> list[str]:
