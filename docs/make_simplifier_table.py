@@ -16,7 +16,7 @@ HEAD: Final = """\
 
 The cases and the peers' costs come from `tests/data/simplify_cases.json`. If a peer was asked in
 several ways, its cheapest answer counts. Cost counts operations, each division and remainder twice.
-[The simplifier](../simplifier.md) has the sums and the times.
+[The simplifier, measured](../simplifier_measured.md) has the sums and the times.
 """
 
 

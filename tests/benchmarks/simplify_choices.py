@@ -1,8 +1,9 @@
 """What compilers print: bounds, padded convolutions, masks and named sizes, beside TVM and ISL.
 
 ``python tests/benchmarks/simplify_choices.py`` prints the sum of costs of each family, and the
-cases in which a peer is cheaper; ``--write`` puts the table into docs/simplifier.md. Each answer is
-evaluated; ours is wrong nowhere, or the script stops. ISL is not asked where a size has a name.
+cases in which a peer is cheaper; ``--write`` puts the table into docs/simplifier_measured.md. Each
+answer is evaluated; ours is wrong nowhere, or the script stops. ISL is not asked where sizes
+have names.
 """
 
 # ruff: noqa: T201

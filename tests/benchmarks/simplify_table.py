@@ -1,7 +1,7 @@
 """The recorded cases: this library beside every peer that is installed, in one process and run.
 
 ``python tests/benchmarks/simplify_table.py`` prints a summary and the time of each case;
-``--write`` puts the summary into docs/simplifier.md. Time runs from the neutral tree
+``--write`` puts the summary into docs/simplifier_measured.md. Time runs from the neutral tree
 to the simplifier's own expression, for all alike. The simplifiers take turns, over names that are
 new at each round; a case's time is the median of its rounds. A wrong result of ours stops
 the script. Times are those of the thread on the processor, so that other programs do not count.

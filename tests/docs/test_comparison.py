@@ -62,8 +62,8 @@ def test_the_page_counts_as_its_table_does() -> None:
 
 
 def test_numbers_of_the_prose_are_those_of_the_simplifier_s_table() -> None:
-    """Cost and median of each simplifier, by the table of docs/simplifier.md."""
-    table = (PAGE.parent / "simplifier.md").read_text(encoding="utf-8")
+    """Cost and median of each simplifier, by the table of docs/simplifier_measured.md."""
+    table = (PAGE.parent / "simplifier_measured.md").read_text(encoding="utf-8")
     found = re.findall(r"^\| ([\w]+) \| [^|]+ \|[^|]*\| (\d+) \| 0 \| (\d+) \|", table, re.M)
     cost = {name: int(n) for name, n, _ in found}
     median = {name: int(n) for name, _, n in found}
@@ -81,7 +81,7 @@ def test_numbers_of_the_prose_are_those_of_the_simplifier_s_table() -> None:
 
 def test_versions_of_the_prose_are_those_that_ran() -> None:
     """By the line above the table of formats, and for tinygrad by the simplifier's table."""
-    table = (PAGE.parent / "simplifier.md").read_text(encoding="utf-8")
+    table = (PAGE.parent / "simplifier_measured.md").read_text(encoding="utf-8")
     page = prose()
     heads = part("formats").split("\n\n")[0] + " " + tasks()[0] + " "
     ran = dict(re.findall(r"([a-z-]+) (\d[\w.]+)(?=[,.] )", heads))
