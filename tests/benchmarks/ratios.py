@@ -110,7 +110,7 @@ def asked(tree: Path, names: Iterable[str]) -> dict[str, float]:
     environment = {
         **os.environ,
         "PYTHONPATH": str(tree),
-        "PYTHONPYCACHEPREFIX": f"{tree}/.bytecode",
+        "PYTHONPYCACHEPREFIX": f"{tree}/build/bytecode",
     }
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     command = [sys.executable, __file__, "--names", *names]
