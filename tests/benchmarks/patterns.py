@@ -63,6 +63,8 @@ def _held(value: Any, depth: int = 3) -> Iterator[re.Pattern[str]]:
     """Yield the patterns that a value holds, in containers and in attributes."""
     if isinstance(value, re.Pattern):
         yield value
+    elif type(value).__name__ == "_Regex":  # compiled on first use
+        yield re.compile(value._text, value._flags)
     elif depth and isinstance(value, dict):
         yield from (x for each in value.values() for x in _held(each, depth - 1))
     elif depth and isinstance(value, (tuple, list, frozenset)):

@@ -215,6 +215,10 @@ def test_the_examples_of_the_help_work(
             write_dump(tmp_path)
         if argument.endswith(".gguf"):
             Path(argument).write_bytes(gguf({"blk.0.attn_q.weight": (2, (4, 1024), bytes(2304))}))
+        if argument.endswith((".ttgir", ".mlir")):
+            source = "matmul_sm80.ttgir" if argument.endswith("ttgir") else "mlp_sdy.mlir"
+            text = (ROOT / "tests" / "data" / "mlir" / source).read_text("utf-8")
+            Path(argument).write_text(text, encoding="utf-8")
         if argument.endswith(".log"):
             Path(argument).write_text(LOG, encoding="utf-8")
         if argument == "proof.json" and arguments[0] == "check":

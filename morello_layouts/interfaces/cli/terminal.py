@@ -64,7 +64,7 @@ def printable(text: str, stream: TextIO) -> str:
 def is_terminal() -> bool:
     """Whether standard output shows colours: a terminal, or what the environment takes for one."""
     given = (os.environ.get(name) for name in ("FORCE_COLOR", "TTY_COMPATIBLE"))
-    return any(given) or sys.stdout.isatty()
+    return any(given) or (sys.stdout is not None and sys.stdout.isatty())
 
 
 def screen_width() -> int:

@@ -40,14 +40,14 @@ _SWIZZLE: Final = re.compile(r"S(?:w|wizzle)?<[\d,\s-]{5,20}>\s*o\s*(?:[\w{}]+\s
 _NOT_CUTE: Final = re.compile(r"[?\[{]\s*\Z|[\w)\]]\Z")  # a condition, a slice, a table or a call
 _QUOTED: Final = re.compile(r"""(["'`])((?:(?!\1)[^\\\n]|\\.)*+)\1""")
 _BESIDE: Final = re.compile(
-    r"""\s*,?\s*(?:--)?(?P<said>shape\b\s*=?\s*)?"""
-    r"""(?:[(\[](?P<sizes>\s*["']?\w+["']?\s*(?:,\s*["']?\w+["']?\s*)*,?\s*)[)\]]|"""
+    r"""\s*+(?:,\s*+)?(?:--)?(?P<said>shape\b\s*+(?:=\s*+)?)?"""
+    r"""(?:[(\[](?P<sizes>\s*+["']?\w++["']?\s*+(?:,\s*+["']?\w++["']?\s*+)*+(?:,\s*+)?)[)\]]|"""
     r"""["']?(?P<text>[0-9]+(?:x[0-9]+)+|(?(said)\w+(?:[,x]\w+)*|(?!)))["']?)"""
 )
 # Without a shape beside it a text in quotes is a layout only if it has a sign that few others have.
 _SURE: Final = re.compile(
     rf"\b(?:p|oe)\(\d|<|[(\[{{].*:|{_ARRAY}|\bstride\s*=|\btorch\.|"
-    r"\s*(?:[NCDHW]{4,5}|[ncdhw]{4,5}|[A-Za-z]{2,}[0-9]+[A-Za-z]\w*|channels_last(?:_3d)?)\s*\Z"
+    r"(?:[NCDHW]{4,5}|[ncdhw]{4,5}|(?<![A-Za-z])[A-Za-z]{2,}+[0-9]++[A-Za-z]\w*+|channels_last(?:_3d)?)\s*+\Z"
 )
 
 
@@ -174,7 +174,9 @@ _TILED: Final = re.compile(
     r"(?P<quoted>[\"'`]\[[^\"'`\n]*p\([^\"'`\n]*[\"'`])"
 )
 _RESULT: Final = re.compile(r"\s*(?:ROOT )?%?[\w.-]+ = (?!.*?[a-z][\w-]*\()")
-_IS_HLO: Final = re.compile(r"HloModule|^\s*(?:ROOT )?%?[\w.-]+ = \(?[a-z0-9]+\[", re.MULTILINE)
+_IS_HLO: Final = re.compile(
+    r"HloModule|^[ \t]*+(?:ROOT )?%?[\w.-]++ = \(?[a-z0-9]++\[", re.MULTILINE
+)
 _FUSED: Final = re.compile(r"\bkind=k\w+, calls=%?([\w.-]+)")
 _COMPUTATION: Final = re.compile(r"^%?([\w.-]+) [^\n]*\{\n(?:[^}\n][^\n]*\n)*+\}", re.MULTILINE)
 _SHARED: Final = re.compile(
