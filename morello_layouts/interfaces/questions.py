@@ -32,7 +32,7 @@ QUESTIONS: Final = {
             "the notations | docs/explanation/notations.md\n"
             "reading a TPU layout | docs/tpu_layouts.md\n"
             "in the editor | docs/how_to/in_the_editor.md",
-            "explain lsp", "layout", "describe info print summary read",
+            "explain", "layout", "describe info print summary read",
         ),
         Question(
             "How does it look?", "`mlay draw LAYOUT`", "draw", "pictures",
@@ -177,12 +177,12 @@ QUESTIONS: Final = {
             "", "", "indexing access_map fusion",
         ),
     ),
-    "Browser": (
+    "Browser and editor": (
         Question(
             "How do I learn or teach this?", "`mlay explore`", "exercises", "exercises",
             "the notebooks | notebooks/README.md\nthe recipe | docs/explanation/recipe.md\n"
             "the explorer | docs/explorer.md",
-            "explore", "", "explorer notebooks tutorial learn help",
+            "explore lsp", "", "explorer notebooks tutorial learn help",
         ),
     ),
 }  # fmt: skip
