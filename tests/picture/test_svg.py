@@ -16,6 +16,7 @@ import morello_layouts as ml
 from morello_layouts.core.recipe import pack_array
 from morello_layouts.outputs.picture import Limits, Picture, Style, compact_svg, picture_of
 from morello_layouts.outputs.picture.panel import DARK, LIGHT, Paper
+from morello_layouts.outputs.picture.svg import _wrapped
 from morello_layouts.outputs.picture.view import levels_of
 from tests.support.tables import each_row
 
@@ -376,3 +377,15 @@ def test_the_compact_form_shows_padding_and_tiles() -> None:
     whole, data = [r for r in root.iter(f"{SVG}rect") if r.get("class") in ("p", "c0")]
     share = float(data.get("width") or "") / float(whole.get("width") or "")
     assert share == pytest.approx(18 / 128, abs=0.01)
+
+
+def test_the_bars_beside_the_whole_array_are_of_its_rows() -> None:
+    """Of 64 rows some are left out, so two bars stand beside them; all 8 columns have one."""
+    svg = ml.draw("f32[64,8]", max_rows=8).svg()
+    (bars,) = re.findall(r'<path class="bar" d="([^"]*)"', svg)
+    assert [len(re.findall(mark, bars)) for mark in (r"v4h-", r"h4v-")] == [1, 2]
+
+
+def test_a_hyphen_does_not_end_a_line_of_a_heading() -> None:
+    headings = [_wrapped("ab-cd*d0 + " * 9, width) for width in range(30, 60)]
+    assert not [line for lines in headings for line in lines if line.endswith("-")]
