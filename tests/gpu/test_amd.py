@@ -6,13 +6,16 @@ MI355X. The others: AMD's page on LDS bank conflicts of CK Tile, and half waves 
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 from random import Random
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import morello_layouts as ml
+from morello_layouts.interfaces.cli.main import commands
 from tests.support.tables import each_row
 
 QUARTERS = [
@@ -171,3 +174,16 @@ def test_lanes_of_a_phase_keep_their_columns(gpu: str) -> None:
         plain = ml.bank_conflicts("(16,64):(64,1)", access, bits=16, gpu=gpu)
         counted = ml.bank_conflicts(found.layout, access, bits=16, gpu=gpu)
         assert (found.plain_ways, found.ways) == ((plain.ways,), (counted.ways,))
+
+
+def test_the_command_asks_lines_and_swizzles_of_amd() -> None:
+    """As the functions do; a CPU's cache is none of theirs."""
+    wide = CliRunner(env={"COLUMNS": "100"})
+    run = partial(wide.invoke, commands)
+    lines = run(["banks", "f16[64,64]", "column", "--in", "global", "--gpu", "gfx942"])
+    assert lines.stdout.strip() == str(ml.coalescing("f16[64,64]", "column", gpu="gfx942"))
+    tile = ("--best", "--shape", "64x64", "--bits", "16", "row.b128", "column.b128")
+    best = ml.best_swizzle((64, 64), 16, ["row.b128", "column.b128"], gpu="gfx950")
+    assert run(["banks", *tile, "--gpu", "gfx950"]).stdout.strip() == str(best)
+    refused = run(["banks", "f16[64,64]", "column", "--in", "cache", "--gpu", "gfx942"])
+    assert "--gpu was given for the cache of a CPU" in refused.stderr

@@ -133,14 +133,15 @@ def banks(
         gpu: nvidia, AMD's gfx942 (MI300) or gfx950 (MI350); by default nvidia.
         notation: the notation of the layout, if its text does not tell.
     """
-    if gpu is not None and (memory != "shared" or best):
+    own = {} if gpu is None else {"gpu": gpu}
+    if own and memory == "cache":
         raise LayoutError(
-            "--gpu was given for another question than the banks of an access",
-            "only these differ between GPUs here; the best swizzle is for NVIDIA's",
+            "--gpu was given for the cache of a CPU",
+            "banks, lines and swizzles differ between GPUs",
             "leave it out",
         )
     if best:
-        return _best(texts, shape, bits)
+        return _best(texts, shape, bits, **own)
     layout, *accesses = texts
     if not accesses:
         raise LayoutError(
@@ -156,7 +157,7 @@ def banks(
             "lines, and runs of any length, are of a CPU's cache",
             "add --in cache, or leave it out",
         )
-    more |= {} if gpu is None else {"gpu": gpu}
+    more |= own
     m = api.index_map(layout, shape, assuming=assuming, notation=notation)
     ask = partial(getattr(api, _MEMORIES[memory]), m, bits=bits, at=at, **more)
     answers = [ask(access) for access in accesses]
@@ -169,7 +170,7 @@ def _has_conflicts(answer: Any) -> bool:
     return bool((ways if isinstance(ways, int) else max(ways)) > 1)
 
 
-def _best(accesses: Sequence[str], shape: Shape | None, bits: int | None) -> Answer:
+def _best(accesses: Sequence[str], shape: Shape | None, bits: int | None, **own: str) -> Answer:
     if shape is None or bits is None:
         missing = {"the shape of the tile": shape, "the bits of an element": bits}
         raise LayoutError(
@@ -177,7 +178,7 @@ def _best(accesses: Sequence[str], shape: Shape | None, bits: int | None) -> Ans
             "the best swizzle depends on the sizes of the tile and on the bits of its elements",
             "give for example shape=(64, 64) and bits=16, beside the accesses",
         )
-    found = api.best_swizzle(tuple(shape), bits, accesses)
+    found = api.best_swizzle(tuple(shape), bits, accesses, **own)
     return Answer(plain(found), str(found), holds=max(found.ways) <= 1)
 
 
