@@ -187,3 +187,10 @@ def test_the_command_asks_lines_and_swizzles_of_amd() -> None:
     assert run(["banks", *tile, "--gpu", "gfx950"]).stdout.strip() == str(best)
     refused = run(["banks", "f16[64,64]", "column", "--in", "cache", "--gpu", "gfx942"])
     assert "--gpu was given for the cache of a CPU" in refused.stderr
+
+
+def test_the_fewest_lines_are_called_so() -> None:
+    row, column = (str(ml.coalescing("f32[64,64]", x, gpu="gfx942")) for x in ("row", "column"))
+    assert ("the fewest" in row, "the fewest" in column, "2 at best" in column) == (
+        True, False, True,
+    )  # fmt: skip
