@@ -165,7 +165,7 @@ def test_no_statement_is_passed_over(name: str) -> None:
     named = [match[1] for line in lines if (match := operation.match(line))]
     found = report(FILES / name)
     told = dict[Any, Any]()
-    for m in found.statements:  # an allocation that is written at once stands twice
+    for m in found.statements:  # an allocation that is written at once is two statements
         told.setdefault((m.operation, m.lines), m)
     assert sum(m.times for m in told.values()) == len(named)
     assert {m.operation for m in found.statements} == {*named}
@@ -255,7 +255,7 @@ def test_wrong_texts(text: str, line: int, column: int, what: str) -> None:
 
 
 def test_what_is_known_but_means_nothing_is_not_read() -> None:
-    """A newer field, an unknown encoding, sizes that are no powers of two: named, no error."""
+    """A newer field, an unknown encoding, sizes that are not powers of two: named, no error."""
     text = (
         ALIAS.replace("order", "colour = [0], order"),
         "#b = #foo.bar<1>\n%1 = tt.load %p : tensor<32xf32, #a>\n",

@@ -89,7 +89,7 @@ def _steps(chains: DimensionDigits, stride: Int, itemsize: int) -> Iterator[tupl
 
 
 def _ratio(number: Int, by: Int) -> int:
-    """Return how many times a number is another one; 0 if it is no such multiple."""
+    """Return how many times a number is another one; 0 if it is not a multiple."""
     least = estimate(by)
     times = estimate(number) // least if least else 0
     return times if by * times == number else 0

@@ -216,7 +216,7 @@ class Ranked(NamedTuple):
 
     digits: int
     inside: bool  #: whether a digit without a modulus lies inside one with a modulus.
-    odd: int  #: moduli that are no powers of two.
+    odd: int  #: moduli that are not powers of two.
     unlikely: int  #: how far down its choices are among the others of their kind.
     turned: int  #: pairs of dimensions in an order that is not usual.
     order: Order
