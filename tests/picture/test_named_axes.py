@@ -134,9 +134,13 @@ def test_colours_by_row_and_column(text: str) -> None:
         assert all(len(each) == 1 for each in fills.values()), colour
 
 
-def test_an_instruction_is_drawn_with_all_operands() -> None:
+@pytest.mark.parametrize(
+    ("name", "lanes"),
+    [("SM80_16x8x16_F32F16F16F32_TN", 32), ("SM80_16x8x8_F32F16F16F32_TN", 32),
+     ("v_mfma_f32_32x32x8_f16", 64)],
+)  # fmt: skip
+def test_an_instruction_is_drawn_with_all_operands(name: str, lanes: int) -> None:
     """A, B and C (D lies as C does), each of its own shape; a lane has one colour in all."""
-    name = "SM80_16x8x16_F32F16F16F32_TN"
     picture = ml.draw(name)
     assert [panel.title for panel in picture.panels] == [f"{name} {letter}" for letter in "ABC"]
     found: dict[int, set[int | None]] = {}
@@ -144,7 +148,7 @@ def test_an_instruction_is_drawn_with_all_operands() -> None:
         for cell in panel.cells:
             lane = panel.map.place(*cell.coordinate)["lane"]
             found.setdefault(lane, set()).add(panel.colour(cell))
-    assert len(found) == 32
+    assert len(found) == lanes
     assert {len(colours) for colours in found.values()} == {1}
     with pytest.raises(ml.LayoutError, match="expected A, B, C or D"):
         ml.draw(name, (16, 8))

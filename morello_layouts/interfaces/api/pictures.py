@@ -127,15 +127,17 @@ def draw(
 
 
 def _operands(layout: LayoutLike) -> list[IndexMap]:
-    """Return the operands of a matrix instruction named without one, each layout once."""
+    """Return the operands of a matrix instruction named without one; D only if C lies otherwise."""
     with importing:
         from morello_layouts.notations.fragments.text import instruction_of
 
     found = instruction_of(layout) if isinstance(layout, str) else None
     if found is None or found.default is not None:
         return []
-    maps = [index_map(f"{found.name} {operand}") for operand in found.operands()]
-    return [m for k, m in enumerate(maps) if m.recipe not in [one.recipe for one in maps[:k]]]
+    maps = {operand: index_map(f"{found.name} {operand}") for operand in found.operands()}
+    if "C" in maps and "D" in maps and maps["C"].recipe == maps["D"].recipe:
+        del maps["D"]
+    return [*maps.values()]
 
 
 def html_of(layout: LayoutLike) -> str:
