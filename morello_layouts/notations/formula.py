@@ -20,7 +20,7 @@ from morello_layouts.notations.coordinates import FormulaLayout, OffsetLayout
 from morello_layouts.notations.expression import parse_expression, parse_function
 
 _RULE: Final = "only d0, d1, … and the letters from i on stand for dimensions without being named"
-_NAMES: Final = regex(r"\s*\(?\s*[A-Za-z_]\w*(\s*,\s*[A-Za-z_]\w*)*+\s*,?\s*\)?\s*", re.ASCII)
+_NAMES: Final = regex(r"\s*(\(\s*)?[A-Za-z_]\w*(\s*,\s*[A-Za-z_]\w*)*+\s*(,\s*)?(\)\s*)?", re.ASCII)
 _OPERATOR: Final = regex(r"[-+*/%]|\bfloor\b|\bceil\b|\bMod\b")
 _WORD: Final = regex(r"\s*[A-Za-z]+(-[A-Za-z]+)+\s*")  # such as row-major
 _TITLE: Final = "formula"

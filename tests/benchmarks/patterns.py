@@ -38,18 +38,18 @@ class TooLateError(Exception):
 
 @contextmanager
 def within(seconds: int) -> Iterator[None]:
-    """End what takes longer; the matcher looks at signals while it runs."""
+    """End what takes longer of the processor; the matcher looks at signals while it runs."""
 
     def late(*_: object) -> None:
         raise TooLateError
 
-    before = signal.signal(signal.SIGALRM, late)
-    signal.alarm(seconds)
+    before = signal.signal(signal.SIGVTALRM, late)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 def _modules() -> Iterator[tuple[Any, ast.Module]]:

@@ -218,7 +218,7 @@ def _transfer(
 
 
 def _pack(statement: Statement, texts: list[str], *_: Any) -> MlirStatement:
-    layout: Any = parse_pack(re.sub(r"\s+loc\(.*", "", " ".join(statement.text.split())))
+    layout: Any = parse_pack(re.sub(r" loc\(.*", "", " ".join(statement.text.split())))
     kind, types_text = statement.op.partition(".")[2], f"{texts[0]} -> {texts[-1]}"
     dims = listed([*map(str, layout.inner_dims_pos)])
     tiles = f"tiles {'x'.join(map(str, layout.inner_tiles))} of dimensions {dims}"

@@ -33,7 +33,7 @@ _CONTINUES: Final = re.compile(
 )
 _NOISE: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"|//[^\n]*+|->|[<>]=|[][(){}<>]|"')
 _CLOSE: Final = re.compile(r"(?:\s*+\}\s*+[),]*+)++")
-_OPEN: Final = re.compile(r"\(?\s*+\{\s*+(?://[^\n]*+)?\s*+\Z")
+_OPEN: Final = re.compile(r"(?:\(|(?<!\s))\s*+\{\s*+(?://[^\n]*+)?\s*+\Z")
 _PAIRS: Final = {")": "(", "]": "[", "}": "{", ">": "<"}
 _ALIAS: Final = re.compile(r"\s*+([#!][A-Za-z_][\w$.]*+)\s*+=\s*+(.*)", re.ASCII | re.DOTALL)
 _OP: Final = re.compile(r'\s*+(?:%[^=]++=\s*+)?"?([A-Za-z_][\w.$]*+)', re.ASCII)

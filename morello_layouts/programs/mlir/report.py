@@ -368,7 +368,7 @@ class _Builder:
             own = found.encoding if isinstance(found, TritonLayout) else found.layout
             if own is None:
                 return []
-            written = re.search(r",\s*([#!]?\w.*)>\Z", text, re.DOTALL)
+            written = re.search(r",\s*([#!]?\w.*)\Z", text.removesuffix(">"), re.DOTALL)
             head = self.reader.NAME.match(written[1]) if written else None
             is_alias = head is not None and head[0] in self.reader.lines
             name = head[0] if head and is_alias else written[1] if written else str(own)
