@@ -15,6 +15,7 @@ from typing import Final
 import make_architecture
 import make_commands
 import make_figures
+import make_formats
 import make_gallery
 import make_limits
 import make_questions
@@ -25,6 +26,7 @@ DOCS: Final = Path(__file__).parent
 FIGURES: Final = DOCS / "figures"
 PAGES: Final = {
     "commands.md": make_commands.page,
+    "formats.md": make_formats.page,
     "gallery.md": make_gallery.page,
     "limits.md": make_limits.page,
     "packages.svg": make_architecture.picture,
