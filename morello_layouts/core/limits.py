@@ -207,6 +207,7 @@ ORIGIN_STEPS: Final = 32  #: Instructions that are followed back to the source l
 HEAP_STEPS: Final = 1 << 28
 #: Columns of the chart of a heap: a program may have 100,000 instructions.
 HEAP_COLUMNS: Final = 400
+HEAP_MOMENTS: Final = 100  #: Parts of the chart of a heap that a click tells about.
 REPORT_CHANGES: Final = 20  #: Moves, types or layouts that one table of a report lists.
 REPORT_PLACES: Final = 8  #: Places of one array that a report keeps.
 REPORT_PLACES_SHOWN: Final = 3  #: Places of one array or move that a table shows.

@@ -297,6 +297,9 @@ vertical-align:top;border:0;background:none}
 .layouts td.t{font-family:ui-monospace,monospace;font-size:13px}
 .layouts td.more{padding:0 0 .9em 1.5em;text-align:left}
 .layouts td.more div{max-width:75em;overflow-wrap:anywhere}
+.layouts .heap a:hover rect,.layouts .heap a:focus rect{fill:#c77700;fill-opacity:.3}
+.layouts .moments{min-height:1.5em}.layouts .moment{display:none;scroll-margin-top:230px}
+.layouts .moment:target{display:block}
 .layouts svg.tiles{display:block;margin-top:.4em;max-width:100%;height:auto}
 """
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from itertools import pairwise
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,24 @@ def test_without_the_program_there_are_totals() -> None:
     assert "not beside it" in alone.warnings[0]
     assert alone.figure() == ""
     assert ml.memory(path.read_text(), tpu_dumps.path_of("quant_fp8_matmul.v5e")).alive
+
+
+def test_a_click_on_the_chart_says_what_is_live_there() -> None:
+    report = ml.memory(tpu_dumps.path_of("beam_search.v5e"))
+    html = report.html()
+    links, told = (re.findall(x, html) for x in ('href="#([^"]+)"', 'class="moment" id="([^"]+)"'))
+    assert links == told
+    assert len(set(told)) == len(told)
+    heap = report.spaces[0].heap
+    assert heap is not None
+    peak = heap.moments[heap.peak_at]  # the program is short: a moment for each instruction
+    assert peak.startswith(f"{heap.peak_at + 1} of {len(heap.used)}, ")
+    assert report.peak_place is not None
+    assert report.peak_place.instruction in peak
+    largest = max(
+        (x for x in report.alive if x.kind == "temporary"), key=attrgetter("bytes.reserved_bytes")
+    )
+    assert f"largest: {largest.place.instruction} (" in peak
 
 
 def test_another_program_is_noticed() -> None:

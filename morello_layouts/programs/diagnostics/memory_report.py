@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from html import escape
+from itertools import islice
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 from morello_layouts.core.checks import as_int
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.lazy import numpy as np
-from morello_layouts.core.limits import HEAP_COLUMNS, HEAP_STEPS
+from morello_layouts.core.limits import HEAP_COLUMNS, HEAP_MOMENTS, HEAP_STEPS
 from morello_layouts.errors import LayoutError
 from morello_layouts.notations.xla import XlaShape
 from morello_layouts.programs.diagnostics.buffers import Bytes, WasteCache, space_name, sums
@@ -80,6 +81,8 @@ class Heap:
     used: NDArray[np.int64] = field(repr=False)
     reserved: int  #: the bytes that are reserved for them.
     is_exact: bool  #: whether bytes that several live values share count once.
+    #: for each equal part of the schedule: what runs where most is live, and the largest values.
+    moments: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def peak(self) -> int:
@@ -392,6 +395,23 @@ def memory_of(
     return MemoryReport(name or module.name, spaces, place, alive, top, tuple(problems))
 
 
+def _moments(
+    used: NDArray[np.int64], allocations: Sequence[Allocation], schedule: Schedule
+) -> Iterator[str]:
+    """Yield a sentence for each part of the schedule: where most is live there, and what it is."""
+    lives = [(v, schedule.life(v)) for each in allocations for v in each.values]
+    lives.sort(key=lambda pair: -pair[0].size)
+    for part in np.array_split(np.arange(len(used)), min(HEAP_MOMENTS, len(used))):
+        at = int(part[0] + used[part].argmax())
+        alive = (v for v, life in lives if life is not None and life[0] <= at <= life[1])
+        largest = [f"{v.name} ({bytes_text(v.size)})" for v in islice(alive, 3)]
+        place = instruction_place(schedule.order[at], "").text
+        yield (
+            f"{at + 1:,} of {len(used):,}, {place}: {bytes_text(int(used[at]))} live; "
+            f"largest: {', '.join(largest) or 'nothing'}"
+        )
+
+
 def _is_foreign(assignment: BufferAssignment, schedule: Schedule) -> bool:
     """Whether temporaries are unknown; the values inside of reductions are not in the schedule."""
     return any(
@@ -409,6 +429,8 @@ def _spaces(assignment: BufferAssignment, schedule: Schedule | None) -> tuple[Sp
         by_kind = {kind: sum(each.size for each in own if each.kind == kind) for kind in _KINDS}
         temporary = [each for each in own if each.kind == "temporary"]
         heap = None if schedule is None else heap_of(temporary, schedule)
+        if schedule is not None and heap is not None and heap.peak:
+            heap = replace(heap, moments=tuple(_moments(heap.used, temporary, schedule)))
         found.append(SpaceMemory(space, sum(by_kind.values()), by_kind, heap))
     return tuple(found)
 
@@ -534,7 +556,10 @@ _TOP: Final = 22
 
 
 def heap_svg(heap: Heap, name: str, peak: str) -> str:
-    """Return an SVG element: the live bytes over the program, and the peak."""
+    """Return an SVG element, the live bytes over the program and the peak, and its moments.
+
+    A click on a part of the program shows the moment in it at which most is live.
+    """
     columns, top = heap.columns(), max(heap.reserved, heap.peak, 1)
     if not columns:
         return ""
@@ -546,6 +571,16 @@ def heap_svg(heap: Heap, name: str, peak: str) -> str:
     y = _TOP + _HEIGHT * (1 - heap.peak / top)
     words = f"{name}: peak {bytes_text(heap.peak)} at {peak}, of {bytes_text(heap.reserved)}"
     width, height = _WIDTH + 2 * _LEFT, _TOP + _HEIGHT + 22
+    wide, ids = _WIDTH / max(len(heap.moments), 1), f"heap-{escape(name).replace(' ', '-')}"
+    parts = "".join(
+        f'<a href="#{ids}-{k}"><rect x="{_LEFT + wide * k:.1f}" y="{_TOP}" width="{wide:.1f}" '
+        f'height="{_HEIGHT}" fill="transparent"/><title>{escape(moment)}</title></a>'
+        for k, moment in enumerate(heap.moments)
+    )
+    told = "".join(
+        f'<p class="moment" id="{ids}-{k}">{escape(moment)}</p>'
+        for k, moment in enumerate(heap.moments)
+    )
     return (
         f'<svg class="heap" role="img" viewBox="0 0 {width} {height}" width="{width}" '
         f'height="{height}" xmlns="http://www.w3.org/2000/svg">'
@@ -556,7 +591,8 @@ def heap_svg(heap: Heap, name: str, peak: str) -> str:
         'stroke="currentColor" stroke-dasharray="4 3"/>'
         f'<line x1="{_LEFT}" y1="{_TOP + _HEIGHT}" x2="{_LEFT + _WIDTH}" y2="{_TOP + _HEIGHT}" '
         'stroke="currentColor"/>'
-        f'<circle cx="{at:.1f}" cy="{y:.1f}" r="4" fill="#c77700"/>'
+        f'{parts}<circle pointer-events="none" cx="{at:.1f}" cy="{y:.1f}" r="4" fill="#c77700"/>'
         f'<text x="{_LEFT}" y="{height - 6}" font-size="12" fill="currentColor">'
-        f"instruction 1 to {len(heap.used):,} of the schedule</text></svg>"
+        f"instruction 1 to {len(heap.used):,} of the schedule: click for what is live</text></svg>"
+        f'<div class="moments">{told}</div>'
     )
