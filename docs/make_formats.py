@@ -9,7 +9,7 @@ from morello_layouts.notations.named import FORMATS
 HEAD: Final = """# Formats that have a name
 
 `mlay explain NAME --shape …` takes each of these, in any case, and `-` for `_`. The map says where
-an element lies, as a coordinate in a row-major box. Leading dimensions that a map lacks are batches.
+an element lies, as a coordinate in a row-major box. Leading dimensions that it lacks are batches.
 
 | name | what it is | map | document |
 |---|---|---|---|
