@@ -14,3 +14,11 @@ document.addEventListener("click", event => {
   link.ariaExpanded = "true";
   box.querySelector("a.live:last-of-type").after(frame);
 });
+
+// What the theme leaves out: the level of its captions, and a way to scroll by keys.
+for (const caption of document.querySelectorAll("p.caption[role=heading]")) caption.ariaLevel = 2;
+for (const box of document.querySelectorAll("pre, .table-wrapper, article p"))
+  if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+document.querySelectorAll("aside").forEach((each, k) => {
+  each.ariaLabel = ["Pages", "On this page"][k] ?? `Side bar ${k + 1}`;
+});

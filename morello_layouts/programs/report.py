@@ -287,7 +287,7 @@ def _ellipsis(x: int, y: int) -> str:
 _STYLE: Final = """\
 .layouts{font:14px/1.45 system-ui,sans-serif;color:inherit}
 .layouts h1{font-size:1.4em;margin:0 0 .3em}.layouts h2{font-size:1.1em;margin:1.6em 0 .3em}
-.layouts p{margin:.2em 0}.layouts .warning{border-left:3px solid #c77700;padding-left:.6em}
+.layouts p{margin:.2em 0;overflow-wrap:anywhere}.layouts .warning{border-left:3px solid #c77700;padding-left:.6em}
 .layouts .wide{overflow-x:auto}
 .layouts table{border-collapse:collapse;font-variant-numeric:tabular-nums}
 .layouts.layouts th,.layouts.layouts td{padding:.2em .8em .2em 0;text-align:left;
@@ -341,7 +341,7 @@ def _table(table: Table) -> str:
     note = f"<p>{escape(table.note)}</p>" if table.note else ""
     bodies = "\n".join(_body(row) for row in table.rows)
     return (
-        f'<h2>{escape(table.title)}</h2>{note}\n<div class="wide"><table>'
+        f'<h2>{escape(table.title)}</h2>{note}\n<div class="wide" tabindex="0"><table>'
         f"<thead><tr>{heads}</tr></thead>\n{bodies}\n</table></div>"
     )
 
@@ -433,7 +433,7 @@ class Report(Told, ABC):
             '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
             f"<title>{escape(self.summary().title)}</title>\n<style>\n{_PAGE_STYLE}</style>\n"
-            f"</head>\n<body>\n{self._repr_html_()}<script>\n{_SCRIPT}</script>\n</body>\n"
+            f"</head>\n<body>\n<main>{self._repr_html_()}</main><script>\n{_SCRIPT}</script>\n</body>\n"
             "</html>\n"
         )
 

@@ -582,7 +582,7 @@ def heap_svg(heap: Heap, name: str, peak: str) -> str:
         for k, moment in enumerate(heap.moments)
     )
     return (
-        f'<svg class="heap" role="img" viewBox="0 0 {width} {height}" width="{width}" '
+        f'<svg class="heap" role="group" viewBox="0 0 {width} {height}" width="{width}" '
         f'height="{height}" xmlns="http://www.w3.org/2000/svg">'
         f"<title>{escape(words)}</title>"
         f'<text x="{_LEFT}" y="14" font-size="12" fill="currentColor">{escape(words)}</text>'
