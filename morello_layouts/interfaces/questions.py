@@ -74,7 +74,8 @@ QUESTIONS: Final = {
             "prove, equal, alignment", "proofs",
             "is my index right? | docs/how_to/is_my_index_right.md",
             "prove equal", "other",
-            "equals equivalent is_equivalent same compare check_layout validate",
+            "equals equivalent is_equivalent same compare check_layout validate bijective injective "
+            "surjective is_bijective is_injective is_surjective are_equivalent",
         ),
         Question(
             "Is this slice or reshape a view?",
@@ -208,15 +209,15 @@ def group_of(command: str) -> str:
     )
 
 
-def answering(name: str) -> str:
-    """Return how to ask what a name suggests, or nothing.
+def answering(name: str, *, command: bool = False) -> str:
+    """Return how to ask what a name suggests, in Python or by a command, or nothing.
 
     >>> answering("plot")
     'draw (how does it look?)'
     """
     for question in every_question():
         words = (*question.words.split(), *question.commands.replace("-", "_").split())
-        if name.lower() in words and question.python:
-            first, _, _ = question.python.partition(",")
-            return f"{first} ({question.asks[0].lower()}{question.asks[1:]})"
+        asked = question.commands.split() if command else question.python.split(", ")
+        if name.lower().replace("-", "_") in words and asked and asked[0]:
+            return f"{asked[0]} ({question.asks[0].lower()}{question.asks[1:]})"
     return ""

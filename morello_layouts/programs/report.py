@@ -287,7 +287,8 @@ def _ellipsis(x: int, y: int) -> str:
 _STYLE: Final = """\
 .layouts{font:14px/1.45 system-ui,sans-serif;color:inherit}
 .layouts h1{font-size:1.4em;margin:0 0 .3em}.layouts h2{font-size:1.1em;margin:1.6em 0 .3em}
-.layouts p{margin:.2em 0;overflow-wrap:anywhere}.layouts .warning{border-left:3px solid #c77700;padding-left:.6em}
+.layouts p{margin:.2em 0;overflow-wrap:anywhere}
+.layouts .warning{border-left:3px solid #c77700;padding-left:.6em}
 .layouts .wide{overflow-x:auto}
 .layouts table{border-collapse:collapse;font-variant-numeric:tabular-nums}
 .layouts.layouts th,.layouts.layouts td{padding:.2em .8em .2em 0;text-align:left;

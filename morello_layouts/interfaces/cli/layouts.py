@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
@@ -17,6 +18,7 @@ from morello_layouts.interfaces.cli.command import Log, Order
 from morello_layouts.interfaces.cli.terminal import Answer, in_options
 
 if TYPE_CHECKING:
+    from morello_layouts.core.maps import IndexMap
     from morello_layouts.interfaces.explanations.holding import Shards
     from morello_layouts.interfaces.explanations.rows import Explanation, Medium
     from morello_layouts.machines.resharding import Plan
@@ -125,8 +127,8 @@ def banks(
     or a fragment. "load " or "store " may stand before.
 
     Args:
-        texts: a layout and its accesses, or with --best accesses alone.
-        best: find the best swizzle of a tile, of which the shape and the bits are given.
+        texts: a layout and its accesses, or with --best, --shape and --bits accesses alone.
+        best: find the best swizzle of a tile that lies row by row.
         memory: the memory of a GPU, or a CPU's cache.
         line: bytes of a line of a CPU's cache.
         lanes: elements, or vectors, of one run through a CPU's cache.
@@ -143,12 +145,7 @@ def banks(
     if best:
         return _best(texts, shape, bits, **own)
     layout, *accesses = texts
-    if not accesses:
-        raise LayoutError(
-            f"no access of {layout}",
-            "an access says which elements the lanes of a warp touch",
-            "give accesses behind the layout: row, column, row.b128, ldmatrix, or a fragment",
-        )
+    _require_access(layout, accesses)
     given = {"line": line, "lanes": lanes}
     more: dict[str, Any] = {name: n for name, n in given.items() if n is not None}
     if more and memory != "cache":
@@ -165,12 +162,25 @@ def banks(
     return Answer({"answers": answers}, "\n".join(map(str, answers)), holds=holds)
 
 
+def _require_access(layout: str, accesses: Sequence[str]) -> None:
+    if not accesses:
+        raise LayoutError(
+            f"no access of {layout}",
+            "an access says which elements the lanes of a warp touch",
+            "give accesses behind the layout: row, column, row.b128, ldmatrix, or a fragment",
+        )
+
+
 def _has_conflicts(answer: Any) -> bool:
     ways = getattr(answer, "ways", 1)  # lines of memory have none; a formula has several
     return bool((ways if isinstance(ways, int) else max(ways)) > 1)
 
 
 def _best(accesses: Sequence[str], shape: Shape | None, bits: int | None, **own: str) -> Answer:
+    if shape is None and (m := _row_major(accesses[0])):
+        _require_access(accesses[0], accesses[1:])
+        shape, accesses = m.shape, accesses[1:]
+        bits = bits or (m.element_type and m.element_type.bits)
     if shape is None or bits is None:
         missing = {"the shape of the tile": shape, "the bits of an element": bits}
         raise LayoutError(
@@ -180,6 +190,14 @@ def _best(accesses: Sequence[str], shape: Shape | None, bits: int | None, **own:
         )
     found = api.best_swizzle(tuple(shape), bits, accesses, **own)
     return Answer(plain(found), str(found), holds=max(found.ways) <= 1)
+
+
+def _row_major(text: str) -> IndexMap | None:
+    """Return the map of a layout whose text has all sizes, if rows are as they are."""
+    with suppress(LayoutError):
+        m = api.index_map(text)
+        return None if m.recipe.steps else m
+    return None
 
 
 def shards(

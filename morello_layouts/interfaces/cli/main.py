@@ -17,7 +17,7 @@ from morello_layouts.core.lazy import regex
 from morello_layouts.errors import LayoutError
 from morello_layouts.interfaces.cli.table import NAME, ROWS
 from morello_layouts.interfaces.cli.terminal import Status, error_in_options, print_error
-from morello_layouts.interfaces.questions import QUESTIONS
+from morello_layouts.interfaces.questions import QUESTIONS, answering
 
 SHORT = "mlay"
 
@@ -41,6 +41,14 @@ class _Commands(click.Group):
 
     def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
         return _command(name) if name in ROWS else None
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            if meant := answering(args[0], command=True):
+                error.message = f"No such command {args[0]!r}. Use {meant}."
+            raise
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

@@ -479,6 +479,8 @@ def _numbers(file: str, kind: str | None) -> NDArray[Any]:
             return np.memmap(file, np.dtype(kind), "r")
         with Path(file).open(encoding="utf-8") as lines:
             rows = [[*map(int, re.findall(r"[^\s,;]+", each))] for each in lines if each.strip()]
+        if not rows:
+            raise ValueError("expected numbers, found none")
         return np.array(rows if len(rows) > 1 else rows[0])
     except (OSError, ValueError, TypeError, IndexError, OverflowError) as error:
         raise LayoutError(

@@ -187,7 +187,7 @@ ROWS: Final = {row.name: row for row in (
         '"(64,64):(72,1)" --bits 16 row.b128 ldmatrix',
         '"(64,64):(64,1)" --bits 16 "SM80_16x8x16_F32F16F16F32_TN A"',
         '"f32[M,LD]" column',
-        "--best --shape 64x64 --bits 16 row.b128 ldmatrix",
+        '--best "f16[64,64]" row.b128 ldmatrix',
         '--in global "f32[64,64]" column',
     ), "layouts:banks", ("holds",),
         json={"": "answers=machines.gpu:BankConflicts|machines.gpu:BankFormula"
