@@ -74,8 +74,8 @@ QUESTIONS: Final = {
             "prove, equal, alignment", "proofs",
             "is my index right? | docs/how_to/is_my_index_right.md",
             "prove equal", "other",
-            "equals equivalent is_equivalent same compare check_layout validate bijective injective "
-            "surjective is_bijective is_injective is_surjective are_equivalent",
+            "equals equivalent is_equivalent same compare check_layout validate bijective "
+            "injective surjective",
         ),
         Question(
             "Is this slice or reshape a view?",
@@ -215,9 +215,10 @@ def answering(name: str, *, command: bool = False) -> str:
     >>> answering("plot")
     'draw (how does it look?)'
     """
+    name = name.lower().replace("-", "_")
     for question in every_question():
         words = (*question.words.split(), *question.commands.replace("-", "_").split())
         asked = question.commands.split() if command else question.python.split(", ")
-        if name.lower().replace("-", "_") in words and asked and asked[0]:
+        if any(asked) and (name in words or name.removeprefix("is_") in words):
             return f"{asked[0]} ({question.asks[0].lower()}{question.asks[1:]})"
     return ""
