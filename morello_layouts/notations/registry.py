@@ -267,7 +267,7 @@ NOTATIONS: Final = (
         "triton",
         "an encoding of Triton",
         regex(
-            r"\s*(!|-|\{\s*(register|lane|warp|block|offset)\b|(?=[#t])[\s\S]*#(ttg|triton_gpu|ttig|triton_intel_gpu)\.)"
+            r"\s*(!(?!xegpu)|-|\{\s*(register|lane|warp|block|offset)\b|(?=[#t])[\s\S]*#(ttg|triton_gpu|ttig|triton_intel_gpu)\.)"
         ),
         "triton.text:parse_triton",
         "triton:TritonLayout",
@@ -279,9 +279,9 @@ NOTATIONS: Final = (
     Notation(
         "mlir",
         "a type or an affine map of MLIR",
-        regex(r"\s*(#|(affine_map|memref|tensor|vector)\b)"),
+        regex(r"\s*(#|!xegpu\b|(affine_map|memref|tensor|vector)\b)"),
         "mlir.text:parse_mlir",
-        "mlir:MlirType MlirMap TpuTiled IreeEncoding",
+        "mlir:MlirType MlirMap TpuTiled IreeEncoding TpuVectorLayout XegpuLayout",
         "mlir.text:describe",
         "memref<4x8xf32, affine_map<(d0, d1) -> (d1, d0)>>",
     ),

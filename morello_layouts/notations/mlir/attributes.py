@@ -1,5 +1,7 @@
 """Layouts that dialects of MLIR attach to types: Mosaic's ``#tpu.tiled``, IREE's encodings.
 
+The text of those of registers is read here, too.
+
 Sources: ``TiledLayoutAttr`` of JAX's Mosaic dialect (its affine map), and IREE's
 ``MaterializeEncodingInfo`` and ``TileSwizzle``: a pack, then each tile reshaped and transposed.
 """
@@ -15,16 +17,22 @@ from morello_layouts.core.expr import AffineExpr, coordinate_variables
 from morello_layouts.core.expr.sizes import Int, ceil_quotient
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.layout import Layout
+from morello_layouts.core.lazy import regex
 from morello_layouts.core.recipe import Recipe, recipe_of_formula
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.notations.coordinates import CoordinateLayout
 from morello_layouts.notations.grammar import INT, Defining, Terminal, integer
 from morello_layouts.notations.mlir.layout import MlirPack
+from morello_layouts.notations.mlir.registers import FIELDS, TpuVectorLayout, XegpuLayout
 
 NAME: Final = Terminal("an attribute of a dialect", r"#[A-Za-z_][\w$]*\.[\w$.]+")
 _KEY: Final = Terminal("a name", r"[A-Za-z_][\w$.]*")
 _STRING: Final = Terminal("a text in quotes", r'"[^"\n]*"')
 _NEGATIVE: Final = Terminal("a negative number", r"-[0-9]+")
+_ALIAS: Final = Terminal("an alias", r"#[A-Za-z_][\w$]*(?![\w$.<])")
+_VPAD: Final = regex(
+    r"([0-9]{1,3}),\{(\*|[0-9]{1,6}),(\*|[0-9]{1,6})\},\(([0-9]{1,6}),([0-9]{1,6})\)(?:,(-2,-1|-1|-2))?"
+)
 
 
 @frozen
@@ -178,7 +186,7 @@ class IreeEncoding(CoordinateLayout):
 
 def attribute(source: Defining) -> Any:
     """Read the value of an attribute: a number, a text, a list, a dictionary, or ``#name<…>``."""
-    token = source.need(INT, _NEGATIVE, _STRING, NAME, _KEY, "[", "{")
+    token = source.need(INT, _NEGATIVE, _STRING, NAME, _KEY, _ALIAS, "[", "{")
     if token.kind in (INT, _NEGATIVE):
         value: Any = integer(token, source.text)
         if source.take(":"):
@@ -187,13 +195,15 @@ def attribute(source: Defining) -> Any:
     if token == "[":
         return source.series(lambda: attribute(source), "]")
     if token == "{":
-        return dict(source.series(lambda: _pair(source), "}"))
+        return dict(source.series(lambda: pair(source), "}"))
     if token.kind is NAME:
         return dialect_attribute(source, str(token))
+    if token.kind is _ALIAS:
+        return source.defined(token, "the attribute", "#xegpu.layout<…>")
     return str(token).strip('"')
 
 
-def _pair(source: Defining) -> tuple[str, Any]:
+def pair(source: Defining) -> tuple[str, Any]:
     name = str(source.need(_KEY))
     source.need("=")
     return name, attribute(source)
@@ -222,9 +232,25 @@ def dialect_attribute(source: Defining, name: str) -> Any:
             what = "#iree_encoding.layout: expected one resolver with an encoding_info"
             raise source.error(what, "write one with configuration = {encoding_info = …}", start)
         return found[0]
+    if name == "#tpu.vpad":
+        source.need("<")
+        token = source.need(_STRING)
+        source.need(">")
+        return _made(source, token.start + 1, lambda: _vpad(token[1:-1]))
+    if name == "#xegpu.layout":
+        source.need("<")
+        given = dict(source.series(lambda: pair(source), ">"))
+        return _made(source, start, lambda: _xegpu(given))
+    if name == "#xegpu.slice":
+        source.need("<")
+        parent = attribute(source)
+        source.need(",")
+        given = dict([pair(source)])
+        source.need(">")
+        return _made(source, start, lambda: _sliced(parent, given))
     if name.startswith("#iree_") and name.endswith(("_encoding_resolver", "_encoding_layout")):
         source.need("<")
-        given = dict([_pair(source)])
+        given = dict([pair(source)])
         source.need(">")
         text = source.text[start : source.at]
         return _made(source, start, lambda: _iree(given, text))
@@ -242,6 +268,44 @@ def _made(source: Defining, start: int, make: Any) -> Any:
         raise
     except LayoutError as error:
         raise source.error(error.what, error.fix, start, error.why) from None
+
+
+def _vpad(text: str) -> TpuVectorLayout:
+    found = _VPAD.fullmatch(text)
+    if found is None:
+        none = "none: the value has no layout" if text == "none" else text
+        raise LayoutError(
+            f"expected bits, offsets and a tile, got {none}",
+            "a layout of Mosaic is bits,{row,column},(rows,columns), then implicit dimensions",
+            'write for example #tpu.vpad<"32,{0,0},(8,128)">',
+        )
+    bits, row, column, rows, columns = (None if n == "*" else int(n) for n in found.groups()[:5])
+    return TpuVectorLayout(bits or 0, (row, column), (rows or 0, columns or 0), found[6] or "")
+
+
+def _xegpu(given: dict[str, Any]) -> XegpuLayout:
+    for name, value in given.items():
+        if name not in FIELDS or not isinstance(value, list) or not all(
+            isinstance(n, int) for n in value
+        ):  # fmt: skip
+            raise LayoutError(
+                f"#xegpu.layout: {name} = {value}" if name in FIELDS else
+                f"#xegpu.layout has no field {name}",
+                f"its fields are {', '.join(FIELDS)}, each a list of numbers",
+                "write for example #xegpu.layout<lane_layout = [1, 16], lane_data = [1, 1]>",
+            )  # fmt: skip
+    return XegpuLayout(**{name: tuple(value) for name, value in given.items()})
+
+
+def _sliced(parent: Any, given: dict[str, Any]) -> XegpuLayout:
+    dims = given.get("dims")
+    if not isinstance(parent, XegpuLayout) or not isinstance(dims, list):
+        raise LayoutError(
+            "#xegpu.slice: expected a layout, and dims that it lacks",
+            "a slice is of a layout",
+            "write for example #xegpu.slice<#xegpu.layout<lane_layout = [1, 16]>, dims = [0]>",
+        )
+    return parent.without(dims)
 
 
 def _iree(given: dict[str, Any], text: str) -> IreeEncoding:

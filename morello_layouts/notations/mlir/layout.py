@@ -97,7 +97,7 @@ class MlirType(Layout):
     memref<4x?xf32, strided<[64, 1]>> 4 N1
     """
 
-    kind: str  #: ``memref``, ``tensor`` or ``vector``.
+    kind: str  #: ``memref``, ``tensor``, ``vector`` or ``!xegpu.tensor_desc``.
     #: sizes in elements; None for ``?``, which is a symbolic size: N0, N1, … by dimension.
     dims: tuple[int | None, ...]
     element_type: str = checked(type_name)  #: MLIR's name of it, such as ``bf16``.
@@ -140,7 +140,8 @@ class MlirType(Layout):
 
     @property
     def element(self) -> ElementType:
-        return ElementType(self.element_type, bits_of(self.element_type))
+        own = self.layout.element if self.kind == "vector" and self.layout else None
+        return ElementType(self.element_type, own.bits if own else bits_of(self.element_type))
 
     def at(self, shape: Sequence[Int]) -> Layout:
         """Return how the elements lie at a shape; row-major if the type does not say."""
@@ -165,7 +166,8 @@ class MlirType(Layout):
         layout = "" if self.layout is None else str(self.layout)
         if isinstance(self.layout, StridedLayout):
             layout = re.sub(r"[A-Z]\w*", "?", layout)  # MLIR has no names
-        parts = filter(None, (dims + self.element_type, layout, self.space))
+        after = (self.space, layout) if self.kind.startswith("!xegpu") else (layout, self.space)
+        parts = filter(None, (dims + self.element_type, *after))
         return f"{self.kind}<{', '.join(parts)}>"
 
 

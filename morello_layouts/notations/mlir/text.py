@@ -21,7 +21,7 @@ from morello_layouts.core.description import (
 from morello_layouts.core.expr import Interval, Var
 from morello_layouts.core.expr.conversions import promote_to_sizes
 from morello_layouts.core.expr.sizes import Int, SizeExpr
-from morello_layouts.core.layout import Layout, checked_recipe
+from morello_layouts.core.layout import checked_recipe
 from morello_layouts.core.limits import MAP_TEXT
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.notations.coordinates import (
@@ -43,14 +43,16 @@ from morello_layouts.notations.mlir.attributes import (
     IreeEncoding,
     TpuTiled,
     dialect_attribute,
+    pair,
 )
 from morello_layouts.notations.mlir.layout import MlirMap, MlirPack, MlirType
+from morello_layouts.notations.mlir.registers import TpuVectorLayout, XegpuLayout
 from morello_layouts.notations.mlir.types import SPACES
 from morello_layouts.notations.strided import StridedLayout, strides_rule
 from morello_layouts.notations.text import NUMBER, Note, Rule, collected, either, many, word
 
 _EXAMPLE: Final = "memref<4x8xf32, affine_map<(d0, d1) -> (d1, d0)>>"
-_KIND: Final = Terminal("a type", "memref|tensor|vector")
+_KIND: Final = Terminal("a type", r"memref|tensor|vector|!xegpu\.tensor_desc")
 _DIM: Final = Terminal("a size and 'x'", r"([0-9]+|\?)\s*x\s*")
 _COMPLEX: Final = Terminal("'complex'", r"complex\b")
 _VECTOR: Final = Terminal("'vector'", r"vector\b")
@@ -95,7 +97,7 @@ def parse_mlir(text: str, aliases: Mapping[str, Any] | None = None) -> Any:
     """Parse a memref, tensor or vector type, or an affine map, after definitions of aliases."""
     source = Defining(text, _SYNTAX, aliases)
     found: Any = source.definitions(_ALIAS, lambda: _definition(source))
-    start = source.take("affine_map", _KIND, *(() if source.aliases else (NAME,)))
+    start = source.take("affine_map", _KIND, NAME)
     if start is not None and start.kind is NAME:
         found = dialect_attribute(source, str(start)) or _refuse(source, start)
     elif start is not None:
@@ -184,17 +186,19 @@ def _type(source: Defining, note: Note | None, _: bool) -> dict[str, Any]:
     while source.take(","):
         start = source.need("strided", "affine_map", _ALIAS, INT, _SPACE, _UNKNOWN)
         if start.kind is _UNKNOWN:
+            if kind == _DESCRIPTOR and start in _OF_DESCRIPTORS and "space" not in fields:
+                fields["space"] = _descriptor(source, start)
+                continue
             own = None if "layout" in fields else dialect_attribute(source, str(start))
-            fits = kind == ("memref" if isinstance(own, TpuTiled) else "tensor")
-            if own is None or not fits:
+            if own is None or kind not in _KINDS_OF[type(own)]:
                 raise _unknown(source, start, kind)
-            fields["layout"] = own
+            fields["layout"] = _fitting(source, own, fields["element_type"], start)
             continue
         is_space = start.kind in (INT, _SPACE)
-        if kind == "tensor" and start.kind is _ALIAS and "layout" not in fields:
+        if kind != "memref" and start.kind is _ALIAS and "layout" not in fields:
             own = source.aliases.get(str(start))
-            if isinstance(own, Layout) and not isinstance(own, MlirMap):
-                fields["layout"] = own
+            if kind in _KINDS_OF.get(type(own), ()):
+                fields["layout"] = _fitting(source, own, fields["element_type"], start)
                 continue
         if kind != "memref" or "space" in fields or ("layout" in fields and not is_space):
             raise _unexpected(source, start, kind, is_space)
@@ -207,6 +211,37 @@ def _type(source: Defining, note: Note | None, _: bool) -> dict[str, Any]:
             fields["layout"] = _layout(source, start)
     source.need(">")
     return fields
+
+
+_DESCRIPTOR: Final = "!xegpu.tensor_desc"
+_OF_DESCRIPTORS: Final = ("#xegpu.block_tdesc_attr", "#xegpu.scatter_tdesc_attr")
+_KINDS_OF: Final[dict[type, tuple[str, ...]]] = {
+    TpuTiled: ("memref",),
+    IreeEncoding: ("tensor",),
+    TpuVectorLayout: ("vector",),
+    XegpuLayout: ("tensor", "vector", _DESCRIPTOR),
+}
+
+
+def _fitting(source: Defining, own: Any, element_type: str, start: Token) -> Any:
+    """Return a layout that fits the width of the elements, if it says one; masks have any."""
+    digits = re.search(r"[0-9]+", element_type)
+    if isinstance(own, TpuVectorLayout) and digits and int(digits[0]) not in (1, own.bits):
+        what = f"{own}: elements of {own.bits} bits, and the type is {element_type}"
+        why = "Mosaic's layout names the bits of an element first"
+        raise source.error(what, f"write {digits[0]} there", start.start, why)
+    return own
+
+
+def _descriptor(source: Defining, start: Token) -> str:
+    """Read what a descriptor says of its memory."""
+    source.need("<")
+    given = dict(source.series(lambda: pair(source), ">"))
+    if given.get("array_length", 1) != 1:
+        what = f"array_length = {given['array_length']}: several blocks are loaded together"
+        why = "the type has the sizes of one"
+        raise source.error(what, "write the type of one block, without it", start.start, why)
+    return source.text[start.start : source.at].rstrip()
 
 
 def _unexpected(source: Defining, start: Token, kind: str, is_space: bool) -> ParseError:
@@ -389,6 +424,10 @@ def describe(
         return describe_coordinates(layout, shape)
     if isinstance(layout, TpuTiled):
         kind, rank = "Mosaic's tiles", len(layout.strides)
+    elif isinstance(layout, TpuVectorLayout):
+        kind, rank = "Mosaic's registers", 2 if shape is None else len(shape)
+    elif isinstance(layout, XegpuLayout):
+        kind, rank = "XeGPU's units", layout.rank - len(layout.sliced)
     elif isinstance(layout, MlirPack):
         kind = "MLIR pack"
         rank = len(layout.outer_dims_perm) or max(layout.inner_dims_pos, default=0) + 1
@@ -402,6 +441,8 @@ def describe(
     parts = (
         _tiles_in_words(layout, [dim.name for dim in dims])
         if isinstance(layout, TpuTiled)
+        else layout.words()
+        if isinstance(layout, TpuVectorLayout | XegpuLayout)
         else _pack_in_words(layout, dims)
         if isinstance(layout, MlirPack)
         else _type_in_words(layout, dims, recipe.shape)
@@ -424,6 +465,8 @@ def _type_in_words(
             yield Part(text, f"a coordinate in the box, 0 to {n - 1}")
     elif isinstance(layout.layout, TpuTiled):
         yield from _tiles_in_words(layout.layout, names)
+    elif isinstance(layout.layout, TpuVectorLayout | XegpuLayout):
+        yield from layout.layout.words()
     elif isinstance(layout.layout, IreeEncoding):
         sizes = times(layout.layout.box(shape))
         yield Part("encoding_info", f"a pack, and the order in each tile: a box of {sizes}")

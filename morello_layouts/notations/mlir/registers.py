@@ -1,0 +1,450 @@
+"""Layouts of values in registers that dialects of MLIR name: Mosaic's ``vpad``, XeGPU's ``layout``.
+
+Sources: ``VectorLayout`` of Mosaic's dialect (``layout.h``), for registers of 8 sublanes and 128
+lanes of 32 bits; ``LayoutAttr`` and ``SliceAttr`` of XeGPU's, and its ``genCoordinates``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from morello_layouts.core.checks import as_int, as_permutation, require_rank
+from morello_layouts.core.description import Part, listed
+from morello_layouts.core.expr import AffineExpr, coordinate_variables
+from morello_layouts.core.expr.sizes import Int, ceil_quotient
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.layout import ElementType, Layout
+from morello_layouts.core.recipe import DimDigit, Recipe, known, recipe_of_axes
+from morello_layouts.core.recipe.readings import linear_index
+from morello_layouts.core.recipe.steps import Scatter, Window
+from morello_layouts.core.recipe.views import reshape_steps
+from morello_layouts.errors import LayoutError, ShapeError
+
+_SUBLANES: Final = 8
+_LANES: Final = 128
+_WORD: Final = 32  # bits of a lane of a sublane
+IMPLICIT: Final = ("", "-1", "-2", "-2,-1")
+"""The dimensions that Mosaic may add: none, the last one, the one before it, or both."""
+
+
+@frozen
+class TpuVectorLayout(Layout):
+    """A value in the vector registers of a TPU: ``#tpu.vpad<"16,{0,0},(16,128)">``.
+
+    A register has 8 sublanes of 128 lanes, and a lane holds the elements of 32 bits. The axes are
+    ``vreg``, ``sublane``, ``lane`` and, if elements are narrower, ``subelement``.
+
+    >>> print(TpuVectorLayout(32, (0, 0), (8, 128)).recipe((16, 256)))
+    [16,256] → split [2,8,2,128] → transpose [2,2,8,128] → merge [4,8,128] (vreg, sublane, lane)
+    """
+
+    bits: int  #: of an element, a power of two up to 32.
+    #: the place of the first element in rows and columns of its tiles; None along rows or columns
+    #: if all of them hold the same, so that one register has copies of it.
+    offsets: tuple[int | None, int | None]
+    tile: tuple[int, int]  #: rows and columns. Tiles follow each other along a row in a register.
+    implicit: str = ""  #: the dimensions of size 1 that are added, counted from the last: ``-2``.
+
+    def __post_init__(self) -> None:
+        if self.bits not in (1, 2, 4, 8, 16, 32):
+            why = "a lane of a sublane has 32 bits"
+            raise self._wrong(f"elements of 1, 2, 4, 8, 16 or 32 bits, got {self.bits}", why)
+        rows, columns = (as_int(n, "a tile size", 1) for n in self.tile)
+        whole = columns == _LANES or (rows == 1 and columns % _LANES == 0)
+        words, rest = divmod(rows * columns, _LANES * self.packing)
+        if not whole or rest or _SUBLANES % words:
+            raise self._wrong(
+                f"a tile of whole rows of registers, got {rows} by {columns}",
+                "a tile has rows of 128 lanes, or one row of several times 128, and fills 1, 2, 4 "
+                "or 8 sublanes",
+            )
+        for offset, most in zip(self.offsets, (rows, self._columns), strict=True):
+            if offset is not None and not 0 <= offset < most:
+                why = f"the first element lies in the first register, in {most} rows or columns"
+                raise self._wrong(f"an offset below {most}, got {offset}", why)
+        if self.implicit not in IMPLICIT:
+            why = "dimensions of size 1 are added at the end, or before the last one"
+            raise self._wrong(f"-1, -2, or -2,-1, got {self.implicit}", why)
+
+    def _wrong(self, what: str, why: str) -> LayoutError:
+        fix = "write the layout as Mosaic prints it"
+        return LayoutError(f"#tpu.vpad: expected {what}", why, fix)
+
+    @property
+    def packing(self) -> int:
+        """The elements that a lane of a sublane holds."""
+        return _WORD // self.bits
+
+    @property
+    def _columns(self) -> int:
+        """The columns of a register, whose tiles lie side by side."""
+        return _SUBLANES * _LANES * self.packing // self.tile[0]
+
+    @property
+    def element(self) -> ElementType:
+        return ElementType(None, self.bits)
+
+    def _with_implicit(self, values: Sequence[Any], one: Any) -> list[Any]:
+        """Return sizes or coordinates with those of implicit dimensions."""
+        found = list(values)
+        if len(found) < (least := 2 - len(self.implicit.split(",")) * bool(self.implicit)):
+            raise ShapeError(
+                f"{self}: expected at least {least} sizes, got {len(found)}",
+                "rows and columns are the last two dimensions, unless one is implicit",
+                "give a size for each dimension of the vector",
+            )
+        if "-2" in self.implicit:
+            found.insert(len(found) - (self.implicit == "-2"), one)
+        return [*found, one] if "-1" in self.implicit else found
+
+    def _counts(self, sizes: Sequence[Int]) -> tuple[Int, Int]:
+        """Return the registers along rows and along columns."""
+        pairs = zip(self.offsets, sizes[-2:], (self.tile[0], self._columns), strict=True)
+        found = [1 if o is None else ceil_quotient(o + n, unit) for o, n, unit in pairs]
+        return found[0], found[1]
+
+    def recipe(self, shape: Sequence[Int], /) -> Recipe:
+        sizes = self._with_implicit(shape, 1)
+        down, along = self._counts(sizes)
+        if 0 in shape:
+            return Recipe(tuple(shape), (), 0)
+        steps = [*reshape_steps(tuple(shape), tuple(sizes), symbolic=True)]
+        fixed = [n if n == 1 or k < len(sizes) - 2 or self.offsets[k - len(sizes)] is not None
+                 else 1 for k, n in enumerate(sizes)]  # fmt: skip
+        if fixed != sizes:  # what is the same along a dimension has one place
+            at = coordinate_variables(sizes)
+            zero = AffineExpr((), 0)
+            forms = tuple(x if n == m else zero for x, n, m in zip(at, sizes, fixed, strict=True))
+            steps, sizes = [Scatter(forms, tuple(fixed))], fixed
+            if len(shape) < len(sizes):
+                raise ShapeError(
+                    f"{self}: expected one row or column where it has copies, got more",
+                    "an implicit dimension beside it has no place of its own",
+                    "give the size 1 along it",
+                )
+        padded = (*sizes[:-2], *(
+            n if o is None else count * unit for o, n, count, unit in zip(
+                self.offsets, sizes[-2:], (down, along), (self.tile[0], self._columns), strict=True)
+        ))  # fmt: skip
+        starts = (*(0 for _ in sizes[2:]), *(o or 0 for o in self.offsets))
+        if any(starts):
+            steps.append(Window(padded, starts, (1,) * len(padded)))
+            sizes = [*padded]
+        names = ("vreg", "sublane", "lane", "subelement")[: 3 + (self.packing > 1)]
+        inner = recipe_of_axes(sizes, [*self._axes(padded, (down, along))][: len(names)], names)
+        return Recipe(tuple(shape), (*steps, *inner.steps), axis_names=names)
+
+    def _axes(self, sizes: Sequence[Int], counts: tuple[Int, Int]) -> Iterator[list[DimDigit]]:
+        """Yield the digits of each axis, of an array with its implicit dimensions."""
+        rank, rows, packing = len(sizes), self.tile[0], self.packing
+        row, column = (None if o is None else rank + k - 2 for k, o in enumerate(self.offsets))
+        units = (1 if row is None else rows, 1 if column is None else self._columns)
+        leading = [DimDigit(k, 1, n) for k, n in enumerate(sizes[:-2])]
+        last = zip(range(rank - 2, rank), units, counts, strict=True)
+        yield [*leading, *(DimDigit(*each) for each in last)]
+        if rows == 1:
+            high, part = [DimDigit(column, _LANES * packing, _SUBLANES)], (column, _LANES)
+        else:
+            tile = DimDigit(column, _LANES, self._columns // _LANES)
+            high, part = [tile, DimDigit(row, packing, rows // packing)], (row, 1)
+        yield [digit for digit in high if digit.radix != 1] or [DimDigit(None, 1, 1)]
+        yield [DimDigit(column, 1, _LANES)]
+        yield [DimDigit(*part, packing)]
+
+    def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
+        """Return the place counted through registers, sublanes, lanes and the elements in one."""
+        zero = AffineExpr((), 0)
+        sizes, at = self._with_implicit(shape, 1), self._with_implicit(coordinates, zero)
+        rows, packing = self.tile[0], self.packing
+        i, j = (zero if o is None else x + o for x, o in zip(at[-2:], self.offsets, strict=True))
+        if rows == 1:
+            sublane, part = j // (_LANES * packing) % _SUBLANES, j // _LANES % packing
+        else:
+            per_tile = rows // packing
+            tile = j // _LANES % (self._columns // _LANES)
+            sublane, part = tile * per_tile + i % rows // packing, i % packing
+        place = [*at[:-2], i // rows, j // self._columns, sublane, j % _LANES, part]
+        box = (*sizes[:-2], *self._counts(sizes), _SUBLANES, _LANES, packing)
+        offset: AffineExpr = linear_index(place, box, zero)
+        return zero + offset
+
+    def by_document(
+        self, coordinate: Sequence[int], shape: Sequence[int], /
+    ) -> tuple[int, int] | None:
+        """Count through tiles, as ``layout.h`` draws them: registers hold tiles of one row."""
+        at, sizes = list(coordinate), list(shape)
+        for values, one in ((at, 0), (sizes, 1)):
+            if self.implicit in ("-2", "-2,-1"):
+                values.insert(len(values) - (self.implicit == "-2"), one)
+            if self.implicit in ("-1", "-2,-1"):
+                values.append(one)
+        rows, columns = self.tile
+        per_word = 32 // self.bits
+        tiles = 8 * 128 * per_word // (rows * columns)
+        i, j = (0 if o is None else x + o for x, o in zip(at[-2:], self.offsets, strict=True))
+        ends = [1 if o is None else o + n for o, n in zip(self.offsets, sizes[-2:], strict=True)]
+        down, along = -(-ends[0] // rows), -(-ends[1] // (columns * tiles))
+        vreg = 0
+        for x, n in zip(at[:-2], sizes[:-2], strict=True):
+            vreg = vreg * n + x
+        vreg = (vreg * down + i // rows) * along + j // (columns * tiles)
+        tile, inside = j % (columns * tiles) // columns, j % columns
+        row = i % rows if rows > 1 else inside // 128  # one long row is folded into rows of 128
+        sublane = tile * (8 // tiles) + row // per_word
+        word = (vreg * 8 + sublane) * 128 + inside % 128
+        whole = down * along
+        for n in sizes[:-2]:
+            whole *= n
+        return word * per_word + row % per_word, whole * 1024 * per_word
+
+    def words(self) -> Iterator[Part]:
+        """Yield the parts of the text with what they mean."""
+        yield Part(f"{self.bits}", f"bits of an element: {self.packing} in a lane of a sublane")
+        offsets = ["*" if o is None else str(o) for o in self.offsets]
+        same = [
+            name for name, o in zip(("rows", "columns"), self.offsets, strict=True) if o is None
+        ]
+        first = "where the first element lies, in rows and columns"
+        copies = f"; all {listed(same)} are the same, and it is copied" if same else ""
+        yield Part(f"{{{','.join(offsets)}}}", first + copies)
+        rows, columns = self.tile
+        count = self._columns // columns
+        yield Part(f"({rows},{columns})", f"tiles of {rows} by {columns}, {count} in a register")
+        if self.implicit:
+            yield Part(self.implicit, "a dimension of size 1 is added there, from the last one")
+
+    def __str__(self) -> str:
+        offsets = ",".join("*" if o is None else str(o) for o in self.offsets)
+        end = f",{self.implicit}" if self.implicit else ""
+        return f'#tpu.vpad<"{self.bits},{{{offsets}}},({self.tile[0]},{self.tile[1]}){end}">'
+
+
+FIELDS: Final = ("sg_layout", "sg_data", "inst_data", "lane_layout", "lane_data", "order")
+"""The lists of a layout of XeGPU."""
+_WORDS: Final = (
+    "subgroups",
+    "sizes of the unit that a subgroup has at once",
+    "sizes of what an instruction takes",
+    "lanes of a subgroup",
+    "sizes of the unit that a lane has at once",
+    "the dimensions in which subgroups and lanes count, the fastest first",
+)
+
+
+@frozen
+class XegpuLayout(Layout):
+    """How XeGPU gives a tensor to subgroups and lanes, in units that take turns.
+
+    The axes are ``warp``, which XeGPU calls a subgroup, ``lane`` and ``register``, those that it
+    has. Registers count the units that a subgroup has, its instructions, the units of a lane, and
+    the elements in one, each in row-major order.
+
+    >>> layout = XegpuLayout(lane_layout=(2, 8), lane_data=(1, 1), order=(0, 1))
+    >>> print(layout.recipe((2, 16)))
+    [2,16] → split [2,2,8] → transpose [8,2,2] → merge [16,2] (lane, register)
+    """
+
+    sg_layout: tuple[int, ...] = ()  #: subgroups along each dimension.
+    sg_data: tuple[int, ...] = ()  #: the sizes of their units; by default they have one each.
+    inst_data: tuple[int, ...] = ()  #: the sizes of what an instruction takes; by default all.
+    lane_layout: tuple[int, ...] = ()  #: lanes along each dimension.
+    lane_data: tuple[int, ...] = ()  #: the sizes of their units; by default they have one each.
+    #: the dimensions in which subgroups and lanes are counted, the fastest first.
+    order: tuple[int, ...] = ()
+    #: dimensions that the tensor lacks, by ``#xegpu.slice``: units along them have the same.
+    sliced: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        given = [(name, getattr(self, name)) for name in FIELDS if getattr(self, name)]
+        if not (self.sg_layout or self.inst_data or self.lane_layout):
+            raise _wrong_xegpu(
+                "expected sg_layout, inst_data or lane_layout", "it says who has what"
+            )
+        for name, needed in (("sg_data", self.sg_layout), ("lane_data", self.lane_layout),
+                             ("order", self.sg_layout or self.lane_layout)):  # fmt: skip
+            if getattr(self, name) and not needed:
+                why = "sizes and an order are those of subgroups or lanes"
+                raise _wrong_xegpu(f"{name} without a layout that it is of", why)
+        for name, sizes in given:
+            if len(sizes) != self.rank:
+                what = f"{name}: expected {self.rank} numbers, got {len(sizes)}"
+                raise _wrong_xegpu(what, "each list has a number for each dimension")
+            if name != "order":
+                as_int(min(sizes), name, 1)
+        if self.order:
+            as_permutation(self.order, "order", self.rank)
+        if len({*self.sliced}) < len(self.sliced) or max(self.sliced, default=0) >= self.rank:
+            raise _wrong_xegpu(f"dims = {[*self.sliced]}", "a slice names dimensions, each once")
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions of the layout, with those that a slice takes away."""
+        return len(self.sg_layout or self.inst_data or self.lane_layout)
+
+    def without(self, dims: Sequence[int]) -> XegpuLayout:
+        """Return the slice that lacks dimensions of this layout, or of this slice.
+
+        >>> layout = XegpuLayout(sg_layout=(4, 8, 2))
+        >>> layout.without([2]).without([1]).sliced
+        (1, 2)
+        """
+        kept = [k for k in range(self.rank) if k not in self.sliced]
+        if len({*dims}) < len(dims) or not all(0 <= k < len(kept) for k in dims):
+            raise _wrong_xegpu(f"dims = {[*dims]}", "a slice names dimensions, each once")
+        return replace(self, sliced=tuple(sorted((*self.sliced, *(kept[k] for k in dims)))))
+
+    def _dims(self) -> dict[int, int]:
+        """Return the dimension of the tensor for each one of the layout that it has."""
+        kept = [k for k in range(self.rank) if k not in self.sliced]
+        return {k: at for at, k in enumerate(kept)}
+
+    def _axes(self, shape: tuple[int, ...]) -> dict[str, list[DimDigit]]:
+        """Return the digits of each axis; units of a level are cut from what the last one left."""
+        require_rank(shape, self.rank - len(self.sliced), str(self))
+        dims = self._dims()
+        own: dict[str, dict[int, list[DimDigit]]] = {
+            name: {k: [] for k in range(self.rank)}
+            for name in ("warp", "unit", "instruction", "lane", "round", "element")
+        }
+        for k in range(self.rank):
+            dim = dims.get(k)
+            left = 1 if dim is None else shape[dim]
+            if self.sg_layout:
+                left = self._dealt(own["warp"][k], own["unit"][k], dim, left, k, is_lane=False)
+            if self.inst_data and dim is not None:
+                size = self.inst_data[k]
+                own["instruction"][k].append(DimDigit(dim, size, self._quotient(left, size, k)))
+                left = size
+            if self.lane_layout:
+                left = self._dealt(own["lane"][k], own["round"][k], dim, left, k, is_lane=True)
+            if dim is not None:
+                own["element"][k].append(DimDigit(dim, 1, left))
+        order = self.order[::-1] or range(self.rank)
+        found = {
+            name: [digit for k in order for digit in own[name][k]]
+            for name, given in (("warp", self.sg_layout), ("lane", self.lane_layout))
+            if given
+        }
+        levels = ("unit", "instruction", "round", "element")
+        found["register"] = [x for name in levels for k in range(self.rank) for x in own[name][k]]
+        return found
+
+    def _dealt(
+        self, threads: list[DimDigit], rounds: list[DimDigit], dim: int | None, left: int, k: int,
+        *, is_lane: bool,
+    ) -> int:  # fmt: skip
+        """Deal units of one dimension to subgroups or lanes; return the size of a unit."""
+        count = (self.lane_layout if is_lane else self.sg_layout)[k]
+        data = self.lane_data if is_lane else self.sg_data
+        if dim is None:
+            threads.append(DimDigit(None, 1, count))
+            return 1
+        size = data[k] if data else self._quotient(left, count, k)
+        units = self._quotient(left, size, k)
+        dealt = count if is_lane else min(units, count)
+        rounds.append(DimDigit(dim, size * dealt, self._quotient(units, dealt, k)))
+        threads += [DimDigit(None, 1, self._quotient(count, dealt, k)), DimDigit(dim, size, dealt)]
+        return size
+
+    def _quotient(self, n: int, size: int, k: int) -> int:
+        if n % size:
+            raise ShapeError(
+                f"{self}: dimension {k} has {n}, which {size} does not divide",
+                "subgroups, instructions and lanes have whole units",
+                f"give a multiple of {size}",
+            )
+        return n // size
+
+    def recipe(self, shape: Sequence[Int], /) -> Recipe:
+        sizes = known(tuple(shape))
+        require_rank(sizes, self.rank - len(self.sliced), str(self))
+        if 0 in sizes:
+            return Recipe(sizes, (), 0)
+        axes = self._axes(sizes)
+        used = [[digit for digit in digits if digit.radix != 1] for digits in axes.values()]
+        cut = {digit.dim for digits in used for digit in digits}
+        used[-1] += [DimDigit(dim, 1, 1) for dim in range(len(sizes)) if dim not in cut]
+        return recipe_of_axes(sizes, used, tuple(axes))
+
+    def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
+        """Return the place counted through subgroups, lanes and registers, of the first holder."""
+        offset = AffineExpr((), 0)
+        for digits in self._axes(known(tuple(shape))).values():
+            for dim, unit, radix, *_ in digits:
+                offset = offset * radix
+                if dim is not None:
+                    offset += coordinates[dim] // unit % radix
+        return offset
+
+    def by_document(
+        self, coordinate: Sequence[int], shape: Sequence[int], /
+    ) -> tuple[int, int] | None:
+        """Look each coordinate up among those that ``genCoordinates`` lists for each holder."""
+        kept = [k for k in range(self.rank) if k not in self.sliced]
+        at, sizes = dict(zip(kept, coordinate, strict=True)), dict(zip(kept, shape, strict=True))
+        holders = {k: _holders(self, k, sizes.get(k, 1)) for k in range(self.rank)}
+        first = {k: min(x for x, y in holders[k] if y == at.get(k, 0)) for k in range(self.rank)}
+        fastest = [*(self.order or reversed(range(self.rank)))]
+        place, whole = 0, 1
+        for level, layout in ((0, self.sg_layout), (1, self.lane_layout)):
+            number, step = 0, 1  # as delinearizeId counts: the first of the order is the fastest
+            for k in fastest if layout else ():
+                number, step = number + first[k][level] * step, step * layout[k]
+            place, whole = place * step + number, whole * step
+        for level in range(2, 6):
+            for k in range(self.rank):
+                n = 1 + max(x[level] for x, _ in holders[k])
+                place, whole = place * n + first[k][level], whole * n
+        return place, whole
+
+    def words(self) -> Iterator[Part]:
+        """Yield the parts of the text with what they mean."""
+        for name, words in zip(FIELDS, _WORDS, strict=True):
+            if own := getattr(self, name):
+                yield Part(f"{name} = {[*own]}", words)
+        if self.sliced:
+            yield Part(f"dims = {[*self.sliced]}", "dimensions along which all have the same")
+
+    def __str__(self) -> str:
+        given = [(name, [*getattr(self, name)]) for name in FIELDS if getattr(self, name)]
+        text = f"#xegpu.layout<{', '.join(f'{name} = {value}' for name, value in given)}>"
+        return f"#xegpu.slice<{text}, dims = {[*self.sliced]}>" if self.sliced else text
+
+
+def _wrong_xegpu(what: str, why: str) -> LayoutError:
+    return LayoutError(f"#xegpu.layout: {what}", why, "write the layout as MLIR prints it")
+
+
+def _holders(layout: XegpuLayout, k: int, size: int) -> list[tuple[tuple[int, ...], int]]:
+    """Return who holds what along a dimension: (subgroup, lane, unit, instruction, round, element).
+
+    Each level has coordinates as ``genCoordinates`` computes them: units of all threads together
+    are stepped through, a thread's is added, and the sum is taken modulo the size.
+    """
+
+    def level(data: int, count: int, whole: int) -> list[tuple[int, int, int]]:
+        step = min(whole, count * data)
+        return [
+            (thread, turn, (base + thread * data) % whole)
+            for thread in range(count)
+            for turn, base in enumerate(range(0, whole, step))
+        ]
+
+    is_sliced = k in layout.sliced
+    sg = layout.sg_layout[k] if layout.sg_layout else 1
+    lanes = layout.lane_layout[k] if layout.lane_layout else 1
+    sg_size = size if is_sliced else layout.sg_data[k] if layout.sg_data else size // sg
+    inst_size = layout.inst_data[k] if layout.inst_data and not is_sliced else sg_size
+    lane_size = (
+        size if is_sliced else layout.lane_data[k] if layout.lane_data else inst_size // lanes
+    )
+    found = list[tuple[tuple[int, ...], int]]()
+    for subgroup, unit, start in level(sg_size, sg, size):
+        for instruction, inner in enumerate(range(0, sg_size, inst_size)):
+            for lane, turn, own in level(lane_size, lanes, inst_size):
+                for element in range(lane_size):
+                    holder = (subgroup, lane, unit, instruction, turn, element)
+                    found.append((holder, start + inner + own + element))
+    return found
