@@ -102,6 +102,9 @@ CALLS: list[tuple[str, Callable[[], Any]]] = [
     ("relayout 'f32[4,6]' 'f32[6,4]' --transpose 1,0 --language rust",
      lambda: ml.code(ml.relayout("f32[4,6]", "f32[6,4]", transpose=(1, 0)), "rust",
                      function=True, name="relayout")),
+    ("relayout '(4,M):(M,1)' '(4,M):(1,4)' --bits 4 --bitorder big --language rust",
+     lambda: ml.relayout("(4,M):(M,1)", "(4,M):(1,4)").kernel(
+         "rust", bits=4, bitorder="big", fill=0).rstrip()),
     ("banks 'f32[32,32]' column --coordinate 0,3",
      lambda: ml.bank_conflicts("f32[32,32]", "column", at=(0, 3))),
     ("banks 'f32[32,LD]' column", lambda: ml.bank_conflicts("f32[32,LD]", "column")),

@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 from resource import RUSAGE_SELF, getrusage
 from time import process_time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -487,3 +488,14 @@ def test_a_weight_of_base_three_lies_in_the_byte_of_its_digit(tmp_path: Path) ->
                            (240, "qh", 48), (255, "qh", 51)]:  # fmt: skip
         assert one.bits_of(1, k)[field] == [(0, 8 * (one.start + 54 + byte), 8)]
         assert set(one.bits_of(1, k)) == {"d", field}
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, lambda data: np.frombuffer(data, np.uint8)])
+def test_decoders_in_python_take_bytes_of_each_kind(kind: Any) -> None:
+    """A NumPy byte shifted by 8 is 0, so numbers in two bytes are widened first."""
+    data = bytes([0, 0x3C, *range(16)])
+    names: dict[str, Any] = {}
+    exec(ml.record("q4_0").code("python"), names)
+    out = np.empty(32, np.float32)
+    names["q4_0_values"](kind(data), out)
+    assert (out == ml.record("q4_0").decode(data)).all()

@@ -22,6 +22,7 @@ from morello_layouts.interfaces.cli.terminal import Answer, error_in_options, pr
 from morello_layouts.notations import parse_bounds
 from morello_layouts.outputs.codegen import Target
 from morello_layouts.outputs.kernels import KERNEL_TARGETS
+from morello_layouts.outputs.kernels.relayout import BitOrder
 
 
 def simplify(
@@ -185,6 +186,8 @@ def relayout(
     language: Target = "c",
     element_type: str | None = None,
     padding: Padding = "zero",
+    bits: int | None = None,
+    bitorder: BitOrder = "little",
     name: str = "relayout",
     **more: Any,
 ) -> Answer:
@@ -194,17 +197,22 @@ def relayout(
     your own: from an offset of the target to that of the source, and whether it holds padding.
 
     Args:
-        language: a kernel in c, cuda, python or triton, else the function from target to source.
+        language: a kernel in c, cuda, python or triton, and in rust if elements are narrower than
+            a byte; else the function from target to source.
         element_type: type of an item, NumPy's or XLA's name, if no text names it.
         padding: whether padding of the target is set to zero.
+        bits: bits of an element, 1 to 7, if elements share bytes and no text tells.
+        bitorder: which end of a byte comes first, if elements are narrower than one.
         name: the name of the function.
     """
     first, second = parsed(source), parsed(target)
     found = api.relayout(first, second, shape, **more)
     has_names = found.source.recipe.names or found.target.recipe.names
-    if language in KERNEL_TARGETS and not (language == "triton" and has_names):
+    is_rust = language == "rust" and element_type is None and (bits or found.bits) is not None
+    if is_rust or (language in KERNEL_TARGETS and not (language == "triton" and has_names)):
         fill = 0 if padding == "zero" else None
-        text = found.kernel(language, element_type, fill=fill, name=name)
+        of_bits: Any = {"bits": bits, "bitorder": bitorder}
+        text = found.kernel(language, element_type, fill=fill, name=name, **of_bits)
     else:
         is_code = language not in ("latex", "sympy", "mlir")
         text = code_of(found, language, function=is_code, name=name if is_code else None)

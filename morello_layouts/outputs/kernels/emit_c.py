@@ -392,7 +392,7 @@ def is_function_name(name: str, language: str) -> bool:
     >>> is_function_name("tile", "c"), is_function_name("memcpy", "c")
     (True, False)
     """
-    target, (_, own) = LANGUAGES[language], _TARGETS[language]
+    target, (_, own) = LANGUAGES[language], _TARGETS.get(language, (None, ""))
     return target().is_name(name) and re.fullmatch(target.headers + own, name) is None
 
 

@@ -8,33 +8,23 @@ whole, by the kernel of all relayouts.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from ctypes import c_void_p
 from functools import cached_property
 from itertools import pairwise
 from math import gcd, prod
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from morello_layouts.core.checks import shown
-from morello_layouts.core.expr import AffineExpr, Var
-from morello_layouts.core.expr.bounds import Interval
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.lazy import numpy as np
-from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.maps.subject import Subject
 from morello_layouts.core.recipe import Recipe, known
 from morello_layouts.core.recipe.digits import digits_of
 from morello_layouts.core.recipe.views import reshape_recipe
-from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
+from morello_layouts.errors import UnsupportedError
 from morello_layouts.notations import parse
-from morello_layouts.outputs.codegen import LANGUAGES, Formulas
-from morello_layouts.outputs.kernels.build import compiler, load
 from morello_layouts.outputs.kernels.emit_c import kernel_text, require_function_name
+from morello_layouts.outputs.kernels.gather import Gather, NarrowFunction, built
 from morello_layouts.outputs.kernels.plan import Kernel
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 class BitDigit(NamedTuple):
@@ -128,7 +118,7 @@ class NarrowRelayout:
                     "move such elements one by one, with the functions that read and write them",
                 )
 
-    def text(self, name: str = "relayout") -> str:
+    def text(self, name: str = "relayout", _: str = "c") -> str:
         """Return the kernel in C: a function of target, source and scratch memory.
 
         The scratch memory has as many bytes as the elements; kernels that exchange no bits do not
@@ -172,9 +162,13 @@ class NarrowRelayout:
         """Return the kernel as a function on NumPy bytes; it works in NumPy without a compiler."""
         exchanges, _ = self._plan
         scratch = prod(digit.radix for digit in self.digits) * self.width // 8 if exchanges else 1
-        return NarrowFunction(self, _built(self.text()), scratch, [])
+        return NarrowFunction(self, built(self.text()), scratch)
 
-    def by_numpy(self, data: Any, made: Any) -> None:
+    def sizes_at(self, _: Mapping[str, int]) -> tuple[int, int]:
+        """Return the bytes of the source and of the target."""
+        return self.sizes
+
+    def by_numpy(self, data: Any, made: Any, _: Mapping[str, int]) -> None:
         """Move each element by its bits."""
         places = []
         for k, start in enumerate(self.starts):
@@ -190,119 +184,6 @@ class NarrowRelayout:
         per_byte = 8 // self.width
         every = numbers[order].reshape(-1, per_byte) << np.arange(0, 8, self.width, dtype=np.uint8)
         made[write[order][::per_byte] >> 3] = np.bitwise_or.reduce(every, axis=1)
-
-
-@frozen
-class NarrowFunction:
-    """A relayout of elements narrower than a byte as a function on bytes."""
-
-    relayout: NarrowRelayout | OneByOne  #: what it computes.
-    entry: Callable[..., object] | None  #: the function in C; None without a compiler.
-    scratch: int  #: bytes of its scratch memory.
-    spare: list[Any]  #: scratch memory of calls that are done: new one costs as much as a pass.
-
-    def __call__(self, buffer: Any, out: NDArray[Any] | None = None) -> NDArray[Any]:
-        """Return the target's bytes.
-
-        Args:
-            buffer: the source's bytes.
-            out: the array to write to; bytes of it that hold no elements stay as they are.
-        """
-        have, want = self.relayout.sizes
-        data = np.ascontiguousarray(np.frombuffer(_as_bytes(buffer), np.uint8))
-        made = np.zeros(want, np.uint8) if out is None else out
-        for name, array, size in (("buffer", data, have), ("out", made, want)):
-            if array.shape != (size,) or array.dtype != np.uint8 or not array.flags.c_contiguous:
-                raise ShapeError(
-                    f"{name}: expected {size} bytes, got {array.dtype}{list(array.shape)}",
-                    f"{size} bytes hold the elements of {self.relayout.width} bits",
-                    "give a contiguous array of uint8 of that size",
-                )
-        if self.entry is None:
-            self.relayout.by_numpy(data, made)
-            return made
-        try:
-            held = self.spare.pop()
-        except IndexError:  # the first call, or one beside another
-            held = np.empty(self.scratch, np.uint8)
-        self.entry(*(array.ctypes.data_as(c_void_p) for array in (made, data, held)))
-        self.spare[:] = [held]
-        return made
-
-
-@frozen(slots=False)
-class OneByOne:
-    """A relayout of elements narrower than a byte by their formula, where there is padding."""
-
-    source: IndexMap  #: of the buffer that is read.
-    target: IndexMap  #: of the buffer that is written.
-    form: AffineExpr  #: the source's offset of the element at the target's offset ``p``.
-    width: int  #: the bits of an element.
-
-    @cached_property
-    def sizes(self) -> tuple[int, int]:
-        """The bytes of the source and of the target."""
-        have, want = known((self.source.size, self.target.size))
-        return -(-have * self.width // 8), -(-want * self.width // 8)
-
-    def text(self, name: str = "relayout") -> str:
-        """Return the kernel in C: a function of target, source, and memory that it does not use."""
-        require_function_name(name, "c")
-        each, mask = 8 // self.width, (1 << self.width) - 1
-        slots, limits = known((self.target.size,))[0], self.target.inverse.limits
-        p = Var("p", Interval(0, slots - 1))
-        formulas = Formulas(f"{name}_source", "", (p,), (("at", self.form),), limits)
-        found = LANGUAGES["c"]().function(formulas, asserts=False)
-        match = re.search(r"\((\w+) p, (\w+) \*at\)", found)
-        kinds = match.groups() if match else ("uint64_t", "uint64_t")
-        body = f"""
-void {name}(unsigned char *restrict target, const unsigned char *restrict source,
-            unsigned char *restrict scratch)
-{{
-    (void)scratch;
-    memset(target, 0, {self.sizes[1]});
-    for ({kinds[0]} p = 0; p < {slots}u; p++) {{
-        {kinds[1]} at;
-        if (!{name}_source(p, &at)) {{
-            unsigned x = source[at / {each}] >> (at % {each} * {self.width}) & {mask};
-            target[p / {each}] |= (unsigned char)(x << (p % {each} * {self.width}));
-        }}
-    }}
-}}
-"""
-        return f"#include <string.h>\n{found}\n{body}"
-
-    def by_numpy(self, data: Any, made: Any) -> None:
-        """Move all elements at once, by the formulas of both layouts."""
-        grid = np.indices(known(self.source.shape), sparse=True)
-        read, write = (np.asarray(m(*grid)) * self.width
-                       for m in (self.source, self.target))  # fmt: skip
-        numbers = data[read >> 3] >> (read & 7).astype(np.uint8) & (1 << self.width) - 1
-        made[:] = 0
-        np.bitwise_or.at(made, write >> 3, numbers << (write & 7).astype(np.uint8))
-
-    def compile(self) -> NarrowFunction:
-        """Return the kernel as a function on NumPy bytes; it works in NumPy without a compiler."""
-        return NarrowFunction(self, _built(self.text()), 1, [])
-
-
-def _as_bytes(given: Any) -> Any:
-    try:
-        return memoryview(given)
-    except TypeError:
-        raise LayoutError(
-            f"buffer: expected bytes, got {shown(given)}",
-            "elements narrower than a byte lie in bytes",
-            "give bytes, or an array of uint8",
-        ) from None
-
-
-def _built(text: str) -> Callable[..., object] | None:
-    command = compiler()
-    return None if command is None else load(text, "relayout", command, _FLAGS)
-
-
-_FLAGS: Final = ("-std=c11", "-O3", "-march=native", "-fPIC", "-shared")
 
 
 class IndexDigit(NamedTuple):
@@ -358,27 +239,30 @@ def refined(
         yield BitDigit(high // low, bits[0], bits[1])
 
 
-def narrow_relayout(
-    source: IndexMap, target: IndexMap, form: Callable[[], AffineExpr], width: int
-) -> NarrowRelayout | OneByOne:
-    """Return a relayout of elements of 1, 2 or 4 bits, a byte at a time where nothing pads.
+def narrow_relayout(relayout: Gather) -> NarrowRelayout | Gather:
+    """Return a relayout of 1, 2 or 4 bits a byte at a time if nothing pads; others as they are.
+
+    Bytes move whole in C only, at sizes that are numbers, and where the lowest bits come first.
 
     >>> from morello_layouts import relayout
     >>> r = relayout("[0, 1]", "[1, 0]", (4, 4))
-    >>> move = narrow_relayout(r.source, r.target, lambda: r.form, 4).compile()
+    >>> move = narrow_relayout(Gather(r, 4)).compile()
     >>> [f"{byte:02x}" for byte in move(bytes.fromhex("1032547698badcfe"))]
     ['40', 'c8', '51', 'd9', '62', 'ea', '73', 'fb']
     """
-    sizes = known(source.shape)
+    width, ends = relayout.width, (relayout.source, relayout.target)
+    keeps_gaps = relayout.fill is None or not ends[1].is_part
+    if width not in (1, 2, 4) or relayout.names or "big" in relayout.orders or not keeps_gaps:
+        return relayout
+    sizes = known(ends[0].shape)
     try:
-        both = [list(places_of(recipe, width)) for recipe in (source.recipe, target.recipe)]
+        both = [list(places_of(m.recipe, width)) for m in ends]
         digits = [d for dim, size in enumerate(sizes) for d in refined(dim, size, *both)]
-        have, want = (n * width // 8 for n in known((source.size, target.size)))
-        found = NarrowRelayout(width, tuple(digits), (0, 0), (have, want))
+        found = NarrowRelayout(width, tuple(digits), (0, 0), relayout.sizes_at({}))
         found.require()
         return found
     except UnsupportedError:
-        return OneByOne(source, target, form(), width)
+        return relayout
 
 
 def _cut(digit: BitDigit, width: int) -> Iterator[BitDigit]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from morello_layouts.core.checks import as_index, shown
+from morello_layouts.core.checks import as_index, as_int, shown
 from morello_layouts.core.expr import AffineExpr, canonicalize
 from morello_layouts.core.expr.conversions import latex_map, to_sympy
 from morello_layouts.core.expr.substitution import substitute
@@ -22,7 +22,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from morello_layouts.outputs.kernels.compiled import CompiledRelayout, SizedRelayout
-    from morello_layouts.outputs.kernels.narrow import NarrowFunction, NarrowRelayout, OneByOne
+    from morello_layouts.outputs.kernels.gather import Gather, NarrowFunction
+    from morello_layouts.outputs.kernels.narrow import NarrowRelayout
+
+BitOrder: TypeAlias = Literal["little", "big"]
+"""Which end of a byte comes first, as NumPy's ``bitorder``."""
 
 
 @frozen(slots=False)
@@ -52,6 +56,18 @@ class Relayout:
         """The element type, from the first layout that names one; None if neither does."""
         named = (one for one in self._element_types if one.name is not None)
         return next(named, None)
+
+    @property
+    def bits(self) -> int | None:
+        """The bits of an element if both layouts say that it is narrower than a byte, else None.
+
+        >>> from morello_layouts import relayout
+        >>> relayout("u4[8,N]{1,0:E(4)}", "{0,1:E(4)}").bits
+        4
+        """
+        both = {one.bits for one in self._element_types}
+        is_narrow = len(self._element_types) == 2 and len(both) == 1 and min(both) < 8
+        return both.pop() if is_narrow else None
 
     @property
     def _element_types(self) -> list[ElementType]:
@@ -108,7 +124,14 @@ class Relayout:
         return latex_map(["p"], [self.form])
 
     def kernel(
-        self, target: str = "c", dtype: Any = None, *, fill: Any = ..., name: str = "relayout"
+        self,
+        target: str = "c",
+        dtype: Any = None,
+        *,
+        fill: Any = ...,
+        name: str = "relayout",
+        bits: int | None = None,
+        bitorder: BitOrder | tuple[BitOrder, BitOrder] = "little",
     ) -> str:
         """Return a whole source file that moves a buffer of one layout to one of the other.
 
@@ -120,13 +143,17 @@ class Relayout:
             dtype: the type of an item: NumPy's, or XLA's name of it; by default the type that the
                 layouts name. Buffers have an item for each slot, in whole bytes, so a given type
                 also serves layouts of ``E(4)`` or another element type. Without one, buffers of
-                ``E(4)``, ``E(2)`` and ``E(1)`` are bytes, and the kernel in C has scratch memory
-                of their size as third argument.
+                ``E(1)`` to ``E(7)`` are bytes; the kernel, also in ``"rust"``, moves bits. In C it
+                has scratch memory of their size as third argument if sizes are numbers.
             fill: the value of all slots of the target without an element; None leaves them as they
                 are. By default 0 for the padding of a layout, and None if the target is a view of
                 a part of an array: beside it may lie other elements. For types that NumPy lacks,
                 such as bf16 and those of 8 bits, give the bits of an item: 0x3f80 is 1 in bf16.
             name: the function's name.
+            bits: the bits of an element, 1 to 7, if elements lie side by side in bytes and the
+                layouts do not tell; 4 for int4 in any notation.
+            bitorder: of elements narrower than a byte, whether the first begins at the lowest or
+                the highest bit, as in NumPy's ``packbits``; of both buffers, or of each.
 
         Raises:
             LayoutError: if the type is missing or does not have the width of both layouts'
@@ -145,8 +172,8 @@ class Relayout:
             from morello_layouts.outputs.kernels.emit_c import kernel_text
             from morello_layouts.outputs.kernels.plan import Kernel
 
-        if target == "c" and (narrow := self._narrow(dtype, fill)) is not None:
-            return narrow.text(name)
+        if (narrow := self._narrow(dtype, fill, bits, bitorder, target)) is not None:
+            return narrow.text(name, target)
         items = self._items(dtype)
         layouts = f"{self.source.source or self.source}\nto {self.target.source or self.target}"
         padding = self._padding(fill, items, dtype)
@@ -156,7 +183,13 @@ class Relayout:
         return kernel_text(kernel, target)
 
     def compile(
-        self, dtype: Any = None, *, fill: Any = ..., threads: int | None = None
+        self,
+        dtype: Any = None,
+        *,
+        fill: Any = ...,
+        threads: int | None = None,
+        bits: int | None = None,
+        bitorder: BitOrder | tuple[BitOrder, BitOrder] = "little",
     ) -> CompiledRelayout | SizedRelayout | NarrowFunction:
         """Return the kernel as a function on NumPy buffers, built by the system's C compiler.
 
@@ -166,6 +199,8 @@ class Relayout:
         Args:
             dtype: as of :meth:`kernel`.
             fill: as of :meth:`kernel`; another fill needs no other build.
+            bits: as of :meth:`kernel`.
+            bitorder: as of :meth:`kernel`.
             threads: the most threads that share the work of a call; by default only the caller's.
                 The result does not depend on it. NumPy works on one thread.
 
@@ -192,7 +227,7 @@ class Relayout:
             )
 
         count = thread_count(threads)
-        if (narrow := self._narrow(dtype, fill)) is not None:
+        if (narrow := self._narrow(dtype, fill, bits, bitorder, "c")) is not None:
             return narrow.compile()
         items = self._items(dtype)
         source, target = self.source.recipe, self.target.recipe
@@ -202,19 +237,43 @@ class Relayout:
             return sized_relayout(source, target, items, padding, known, threads=count)
         return compiled_relayout(source, target, items, padding, threads=count)
 
-    def _narrow(self, dtype: Any, fill: Any) -> NarrowRelayout | OneByOne | None:
-        """Return the relayout of bits, if both layouts say that elements have 1, 2 or 4 of them."""
-        both = [one.bits for one in self._element_types]
-        widths = {*both} if len(both) == 2 else set()
-        has_names = self.source.recipe.names or self.target.recipe.names
-        if dtype is not None or len(widths) != 1 or not widths <= {1, 2, 4} or has_names:
+    def _narrow(
+        self,
+        dtype: Any,
+        fill: Any,
+        bits: int | None,
+        bitorder: BitOrder | tuple[BitOrder, BitOrder],
+        target: str,
+    ) -> NarrowRelayout | Gather | None:
+        """Return the relayout of bits, if elements have less than 8."""
+        orders = (bitorder, bitorder) if isinstance(bitorder, str) else bitorder
+        if not isinstance(orders, tuple) or len(orders) != 2 or not {*orders} <= {"little", "big"}:
+            raise LayoutError(
+                f"bitorder: expected little or big, got {shown(bitorder)}",
+                "the first element of a byte begins at its lowest or at its highest bit",
+                "give one word, or two: of the source and of the target",
+            )
+        if bits is not None:
+            bits = as_int(bits, "bits", 1, 7, why="wider elements are items: give dtype")
+        elif dtype is None:
+            bits = self.bits
+        if bits is None or dtype is not None:
+            if bits is not None or "big" in orders:
+                raise LayoutError(
+                    f"{'bits' if bits else 'bitorder'}: expected none of items of whole bytes",
+                    "it is a matter of elements which share a byte",
+                    "leave it out, or leave dtype out and give bits=4",
+                )
             return None
-        if self.target.is_part or not (fill is ... or (isinstance(fill, int) and fill == 0)):
-            return None
+        if fill is ...:
+            fill = None if self.target.is_part else 0
+        elif fill is not None:
+            fill = as_int(fill, "fill", -(1 << bits - 1), (1 << bits) - 1) & (1 << bits) - 1
         with importing:
-            from morello_layouts.outputs.kernels.narrow import narrow_relayout
+            from morello_layouts.outputs.kernels.narrow import Gather, narrow_relayout
 
-        return narrow_relayout(self.source, self.target, lambda: self.form, widths.pop())
+        found = Gather(self, bits, fill, orders)
+        return narrow_relayout(found) if target == "c" else found
 
     def _padding(self, fill: Any, items: np.dtype[Any], dtype: Any) -> bytes | None:
         """Return the bytes of an item of padding; None to leave it as it is."""
@@ -242,9 +301,10 @@ class Relayout:
         if dtype is None and any(bits != 8 * items.itemsize for bits in widths):
             raise LayoutError(
                 f"the layouts' elements take {' and '.join(map(str, dict.fromkeys(widths)))} bits",
-                f"a kernel moves items of one width, whole bytes, here {8 * items.itemsize} bits; "
-                "in C 1, 2 or 4 bits of both layouts, at sizes that are numbers, and padding is 0",
-                "name one type in both layouts without E(n), or give dtype, the items' in both",
+                f"a kernel moves items of one width, whole bytes, here {8 * items.itemsize} bits, "
+                "or elements of 1 to 7 bits in both layouts",
+                "name one type in both layouts without E(n), or give dtype, the items' in both, "
+                "or bits, those of an element that shares its bytes",
             )
         return items
 

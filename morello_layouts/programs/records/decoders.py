@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from math import prod
 from typing import Any, Final, NamedTuple
 
@@ -13,6 +13,7 @@ from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.recipe import known
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.outputs.codegen import LANGUAGES, Formulas
+from morello_layouts.outputs.codegen.bits import BYTES, indented
 from morello_layouts.outputs.codegen.targets import loop_language
 from morello_layouts.programs.records.block import Block, Field, PieceMap
 from morello_layouts.programs.records.formula import Term, read_formula
@@ -31,8 +32,6 @@ class DecoderDialect(NamedTuple):
     load: str  #: the head of a function that returns a number.
     store: str  #: the head of a function that writes a number.
     head: tuple[str, ...]  #: the function of all values and its loop over blocks.
-    byte: str
-    write: str  #: a byte from an expression.
     signed: str  #: bits as an integer.
     item: str  #: one value of the result.
     cast: str  #: an integer as a float.
@@ -40,7 +39,6 @@ class DecoderDialect(NamedTuple):
     least: str
     most: str
     absolute: str
-    without: str = "~"  #: the complement of a mask.
 
 
 _C: Final = DecoderDialect(
@@ -66,7 +64,7 @@ _C: Final = DecoderDialect(
     "{q}void {name}(uint8_t *out{index}, int32_t x) {{",
     ("{q}void {name}_values(const uint8_t *in, float *out, int64_t blocks) {{",
      "for (int64_t block = 0; block < blocks; block++, in += {size}, out += {count}) {{"),
-    "(uint32_t){array}[{at}]", "{array}[{at}] = (uint8_t)({value})", "(int32_t){}", "out[{}]",
+    "(int32_t){}", "out[{}]",
     "(float){}", "(const {kind}[]){{{numbers}}}[{index}]",
     "({0} < {1} ? {0} : {1})", "({0} > {1} ? {0} : {1})", "({0} < 0 ? -({0}) : {0})",
 )  # fmt: skip
@@ -101,10 +99,9 @@ _DIALECTS: Final = {
         "pub fn {name}(out: &mut [u8]{index}, x: i32) {{",
         ("pub fn {name}_values(bytes: &[u8], values: &mut [f32]) {{",
          "for (data, out) in bytes.chunks_exact({size}).zip(values.chunks_exact_mut({count})) {{"),
-        "({array}[({at}) as usize] as u32)", "{array}[({at}) as usize] = ({value}) as u8",
         "({} as i32)", "out[({}) as usize]", "({} as f32)",
         "([{numbers}] as [{kind}; {count}])[({index}) as usize]",
-        "({0}).min({1})", "({0}).max({1})", "({0}).abs()", "!",
+        "({0}).min({1})", "({0}).max({1})", "({0}).abs()",
     ),
     "python": DecoderDialect(
         "import numpy as np\n", "def power_of_2(n):\n    return np.ldexp(np.float32(1), n)\n",
@@ -121,7 +118,6 @@ _DIALECTS: Final = {
         "def {name}(data{index}):", "def {name}(out{index}, x):",
         ("def {name}_values(buffer, out):", "for block in range(len(buffer) // {size}):",
          "data = buffer[{size}*block : {size}*block + {size}]"),
-        "{array}[{at}]", "{array}[{at}] = {value}",
         "{}", "out[{count}*block + {}]", "np.float32({})", "({numbers})[{index}]",
         "min({0}, {1})", "max({0}, {1})", "abs({})",
     ),
@@ -195,6 +191,7 @@ class _CodeWriter:
         self.term = read_formula(record) if record.value else None
         self.size, self.name = bytes_of_block(record), record.name or "r"
         self.dialect, self.language = _DIALECTS[target], loop_language(target)()
+        self.bytes, self.array = BYTES[target], "in" if target in ("c", "cuda") else "data"
         self.integer = self.language.integers[0].format(32)
         self.real, self.end = self.language.elements["f32"], self.language.stop
 
@@ -212,7 +209,7 @@ class _CodeWriter:
         return "\n".join([*filter(None, [own.includes]), *found]).rstrip("\n")
 
     def _printed(self, lines: Iterator[str]) -> str:
-        return "\n".join(_indented([*lines], is_python=self.target == "python")) + "\n"
+        return "\n".join(indented([*lines], is_python=self.target == "python")) + "\n"
 
     @property
     def _qualifiers(self) -> str:
@@ -295,44 +292,17 @@ class _CodeWriter:
             )
             crosses = bool(np.any((places & 7) + count > 8))
             at = [self._formula(byte), *([self._formula(last)] if crosses else [])]
-            by = "" if shift == AffineExpr((), 0) else _closed(self._formula(shift))
+            by = "" if shift == AffineExpr((), 0) else self._formula(shift)
             yield from (one + self.end for one in statements(at, by, first, count))
         if limits:
             yield "}"
 
     def _loaded(self, at: list[str], by: str, first: int, count: int) -> Iterator[str]:
-        text = self._byte("in", at[0])
-        if len(at) > 1:
-            text = f"({text} | {self._byte('in', at[1])} << 8)"
-        text = f"{text} >> {by}" if by else text
-        if len(at) > 1 or count < 8:
-            text = f"{text} & {(1 << count) - 1}"
+        text = self.bytes.load(self.array, at, by, count)
         yield f"x |= {f'({text}) << {first}' if first else text}"
 
     def _stored(self, at: list[str], by: str, first: int, count: int) -> Iterator[str]:
-        value = f"(x >> {first})" if first else "x"
-        if count == 8 and not by:
-            yield self._written(at[0], value)
-            return
-        mask, up = (1 << count) - 1, f" << {by}" if by else ""
-        for k, byte in enumerate(at):
-            down = " >> 8" * k
-            kept = f"{self._byte('out', byte)} & {self.dialect.without}({mask}{up}{down})"
-            own = f"{self._bits(value)} & {mask}"
-            yield self._written(byte, f"({kept}) | ({f'({own}){up}{down}' if up else own})")
-
-    def _bits(self, text: str) -> str:
-        """Return an integer's text as bits."""
-        return {"python": text, "rust": f"({text} as u32)"}.get(self.target, f"(uint32_t){text}")
-
-    def _written(self, at: str, value: str) -> str:
-        if self.target == "python":
-            value = f"({value}) & 255"
-        return self.dialect.write.format(array="out", at=at, value=value)
-
-    def _byte(self, array: str, at: str) -> str:
-        array = "data" if array == "in" and self.target not in ("c", "cuda") else array
-        return self.dialect.byte.format(array=array, at=at)
+        yield from self.bytes.store("out", at, by, count, f"(x >> {first})" if first else "x")
 
     def _formula(self, form: AffineExpr) -> str:
         """Return a formula of indices, by the printer of all index formulas."""
@@ -381,8 +351,7 @@ class _CodeWriter:
         if term.kind == "index":
             return term.of, True
         if term.kind == "field":
-            block = "in" if self.target in ("c", "cuda") else "data"
-            return f"{self.name}_{term.of}({', '.join([block, *texts])})", True
+            return f"{self.name}_{term.of}({', '.join([self.array, *texts])})", True
         if term.kind == "table":
             return self._table(term, texts), True
         if term.kind == "exp2":
@@ -411,17 +380,3 @@ def _rank(term: Term) -> int:
 
 def _kinds(term: Term) -> set[str]:
     return {term.kind}.union(*map(_kinds, term.parts))
-
-
-def _closed(text: str) -> str:
-    return f"({text})" if " " in text or "%" in text or "&" in text else text
-
-
-def _indented(lines: Sequence[str], *, is_python: bool) -> Iterator[str]:
-    depth = 0
-    for line in lines:
-        if line == "}":
-            depth -= 1
-        if line != "}" or not is_python:
-            yield "    " * depth + line
-        depth += line.endswith(("{", ":"))
