@@ -309,10 +309,41 @@ def test_blocks_that_are_never_stored_are_read_by_their_struct(
     assert record.unpack(data).get("bsums", np.array([sums])).tolist() == [sums]
 
 
-@pytest.mark.parametrize("name", ["iq2_xxs", "IQ3_S[B]", "iq1_m"])
-def test_code_books_are_refused(name: str) -> None:
-    with pytest.raises(LayoutError, match="code books"):
+@pytest.mark.parametrize(
+    ("names", "why"),
+    [
+        ("iq1_s iq1_m IQ2_XXS iq2_xs iq2_s iq3_xxs IQ3_S[B]", "code books"),
+        ("q4_K_M Q3_K_L q5_k_s iq4_m MOSTLY_Q4_0", "the type of a file"),
+        ("q4_0_4_4 Q4_0_8_8 iq4_nl_4_4", "files no longer hold them"),
+        ("nf4 FP4 fp4_e2m1 NF4[B]", "what 16 numbers mean"),
+        ("mxfp8 mxfp6_e2m3", "as a library decides"),
+        ("hqq exl2 aqlm", "no record of its bits"),
+    ],
+)
+def test_names_without_a_record_say_why(names: str, why: str) -> None:
+    for name in names.split():
+        for ask in (ml.record, ml.explain, ml.draw):
+            with pytest.raises(LayoutError, match=why):
+                ask(name)
+
+
+@pytest.mark.parametrize("name", ["int4", "uint4", "u4", "w4a16", "bf16", "fp8", "e4m3"])
+def test_types_of_numbers_are_no_records(name: str) -> None:
+    with pytest.raises(LayoutError, match="how many bits numbers have"):
         ml.record(name)
+
+
+@pytest.mark.parametrize("text", ["bf16[8,64]", "u4[8,64]", "NHWC", "f32[4]", "f4e2m1fn[2,3]"])
+def test_layouts_are_not_taken_for_records(text: str) -> None:
+    assert "layout" in str(ml.explain(text, (1, 2, 3, 4) if text == "NHWC" else None)).lower()
+
+
+def test_names_are_known_in_any_case() -> None:
+    for one in formats():
+        assert ml.record(one.upper()) == ml.record(one) == ml.record(one.lower())
+    assert str(ml.explain("Q4_K")) == str(ml.explain("q4_K"))
+    with pytest.raises(LayoutError, match="the nearest are marlin, marlin_128; mlay record"):
+        ml.record("marlim")
 
 
 # ---- code that writes numbers

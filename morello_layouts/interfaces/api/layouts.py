@@ -335,6 +335,7 @@ def record_in(given: Any, shape: Any = None) -> Record | None:
 
     Raises:
         ParseError: if a text with fields in braces is not a record.
+        LayoutError: if a name is one of packed weights that have no record.
         ShapeError: if a shape was given with a record.
     """
     is_record = type(given).__module__ == "morello_layouts.programs.records.records"
@@ -342,9 +343,11 @@ def record_in(given: Any, shape: Any = None) -> Record | None:
     name = _RECORD.search(given) if isinstance(given, str) else None
     if name is not None:
         with importing:
-            from morello_layouts.programs.records import formats, record
+            from morello_layouts.programs.records.records import named, record
 
-        found = record(given) if name[1] is None or name[1] in formats() else None
+        row = None if name[1] is None else named(name[1])
+        is_record = name[1] is None or (row is not None and "is_type" not in row)
+        found = record(given) if is_record else None
     if found is not None and shape is not None:
         raise ShapeError(
             f"a shape was given for the record {found.name}",

@@ -16,7 +16,6 @@ from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.limits import RECORD_BITS
 from morello_layouts.core.maps import AffineMap
-from morello_layouts.core.maps.subject import names_in
 from morello_layouts.errors import LayoutError
 from morello_layouts.programs.records.block import Block, PieceMap, part_of
 from morello_layouts.programs.records.values import bits_of, bytes_of_block, decode, places
@@ -81,7 +80,7 @@ class RecordProof(Displayed):
         bits, count = self.record.bits, len(self.record.parts)
         used = bits if self.unused is None else bits - self.unused
         pieces = f"{count} piece{'s lie' if count != 1 else ' lies'} inside"
-        names = ", ".join(names_in([*self.record.blocks])) or ", ".join(self.record.names)
+        names = ", ".join(self.record.names)
         where = f", for each {names}" if names else ""
         where += "".join(f", if {one}" for one in self.assumptions)
         apart, s = (", share no bit,", "") if count > 1 else ("", "s")

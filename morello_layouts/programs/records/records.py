@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import fields, replace
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -157,13 +158,29 @@ def _table() -> dict[str, Any]:
     return tomllib.loads(Path(__file__).with_name("formats.toml").read_text("utf-8"))
 
 
+def named(name: str) -> dict[str, Any] | None:
+    """Return the row of a name in the table of formats, in letters of any case.
+
+    A row has a text and a source; or why the name has no record, and what to ask instead: of types
+    of numbers, too.
+
+    >>> named("Q8_0")["source"][:22], named("q4_K_M")["why"][:24], named("NHWC")
+    ('ggml/src/ggml-common.h', 'it is the type of a file', None)
+    """
+    key = name.lower()
+    row = _table().get(name) or next((x for k, x in _table().items() if k.lower() == key), None)
+    if isinstance(row, dict):
+        return row
+    return next((x for x in _table()["refused"] if re.fullmatch(x["names"], key)), None)
+
+
 def formats() -> dict[str, str]:
     """Return the packed formats by name, each with the document that it was written from.
 
     >>> "q4_K" in formats()
     True
     """
-    return {name: row["source"] for name, row in _table().items()}
+    return {name: row["source"] for name, row in _table().items() if name != "refused"}
 
 
 def record(text: str) -> Record:
@@ -196,31 +213,30 @@ def record(text: str) -> Record:
             "a record is a name of the table, or a text with fields in braces",
             "write for example q4_K[B]",
         )
-    named = re.fullmatch(r"\s*([A-Za-z_][\w.]*)\s*(\[[^\]]*\])?\s*", text)
-    if named is None:
+    word = re.fullmatch(r"\s*([A-Za-z_][\w.]*)\s*(\[[^\]]*\])?\s*", text)
+    if word is None:
         return _record(parse_record(text))
-    row = _table().get(named[1]) or {key.lower(): each for key, each in _table().items()}.get(
-        named[1].lower()
-    )
-    if row is None:
-        raise _unknown(named[1])
+    row = named(word[1])
+    if row is None or "why" in row:
+        raise _unknown(word[1], row)
     found = parse_record(row["text"].strip())
-    given = None if named[2] is None else parse_blocks(named[2])
+    given = None if word[2] is None else parse_blocks(word[2])
     blocks = found.blocks if given is None else given
     return replace(_record(found), blocks=blocks, source=row["source"])
 
 
-def _unknown(name: str) -> LayoutError:
-    if re.fullmatch(r"iq[123]_\w+", name.lower()):
-        return LayoutError(
-            f"{name}: expected numbers of its bits",
-            "its bits are indices into code books of vectors, which stand in no formula here",
-            "ask about iq4_nl or iq4_xs, whose table has 16 numbers",
-        )
+def _unknown(name: str, row: dict[str, Any] | None) -> LayoutError:
+    if row is not None:
+        return LayoutError(f"{name}: expected the name of a packed format", row["why"], row["fix"])
+    known = {key.lower(): key for key in formats()}
+    near = [one for key, one in known.items() if key.startswith(name.lower())]
+    near = near or [known[key] for key in get_close_matches(name.lower(), known, 3, 0.6)]
+    found = f"the nearest are {', '.join(near)}; " if near else ""
     return LayoutError(
-        f"a packed format: expected one of {', '.join(_table())}, got {shown(name)}",
+        f"a packed format: expected a name of the table, got {shown(name)}",
         "a record is a name of the table, or a text with fields in braces",
-        "write for example q4_K[B], or pair[B]: 2 bytes { a: u4[2] at byte 0; b: u8 at byte 1 }",
+        f"{found}mlay record --formats lists all; "
+        "or write for example pair[B]: 2 bytes { a: u4[2] at byte 0; b: u8 at byte 1 }",
     )
 
 
