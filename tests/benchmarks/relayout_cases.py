@@ -249,24 +249,49 @@ def torchs(case: Case, source: np.ndarray, out: np.ndarray) -> Move | None:
     return run
 
 
+# Formats of oneDNN whose tags are measured, by name; all others are strided boxes.
+TAGS = (
+    *("ab", "abcd", "acdb", "abcde", "aBcd8b", "aBcd16b", "aBcd32b", "aBcde16b", "AB16b16a"),
+    *("AB16b16a4b", "ABcd16b16a", "ABcd2b8a4b", "ABcd4b16a4b", "ABcd8b16a2b"),
+)
 ONEDNN = r"""
 #include <dnnl.h>
 #include <stdlib.h>
+#include <string.h>
+#if DNNL_VERSION_MAJOR < 3
+#define DESC(x) &x
+#define dnnl_memory_desc_create_with_strides dnnl_memory_desc_init_by_strides
+#define dnnl_memory_desc_create_with_tag dnnl_memory_desc_init_by_tag
+#else
+#define DESC(x) x
+#endif
 typedef struct { dnnl_primitive_t reorder; dnnl_stream_t stream; dnnl_exec_arg_t args[2]; } move;
 #define TRY(x) do { if ((x) != dnnl_success) return 0; } while (0)
+static dnnl_format_tag_t tag_of(const char *name) {
+    TAGS
+    return dnnl_format_tag_undef;
+}
+/* A format is a text, or strides as numbers if it is null. */
+static int describe(dnnl_memory_desc_t *made, int n, const int64_t *dims, const int64_t *strides,
+                    const char *format, int type) {
+    dnnl_data_type_t kind = (dnnl_data_type_t)type;
+    if (format) TRY(dnnl_memory_desc_create_with_tag(made, n, dims, kind, tag_of(format)));
+    else TRY(dnnl_memory_desc_create_with_strides(made, n, dims, kind, strides));
+    return 1;
+}
 void *make(int n, const int64_t *dims, const int64_t *from, const int64_t *to, int type,
-           void *s, void *t) {
+           void *s, void *t, const char *source, const char *target) {
     static dnnl_engine_t engine;
     dnnl_memory_desc_t a, b; dnnl_memory_t x, y; dnnl_primitive_desc_t desc;
     move *made = malloc(sizeof *made);
     if (!engine) TRY(dnnl_engine_create(&engine, dnnl_cpu, 0));
-    TRY(dnnl_memory_desc_init_by_strides(&a, n, dims, (dnnl_data_type_t)type, from));
-    TRY(dnnl_memory_desc_init_by_strides(&b, n, dims, (dnnl_data_type_t)type, to));
-    TRY(dnnl_reorder_primitive_desc_create(&desc, &a, engine, &b, engine, 0));
+    if (!describe(&a, n, dims, from, source, type)) return 0;
+    if (!describe(&b, n, dims, to, target, type)) return 0;
+    TRY(dnnl_reorder_primitive_desc_create(&desc, DESC(a), engine, DESC(b), engine, 0));
     TRY(dnnl_primitive_create(&made->reorder, desc));
     TRY(dnnl_stream_create(&made->stream, engine, dnnl_stream_default_flags));
-    TRY(dnnl_memory_create(&x, &a, engine, s));
-    TRY(dnnl_memory_create(&y, &b, engine, t));
+    TRY(dnnl_memory_create(&x, DESC(a), engine, s));
+    TRY(dnnl_memory_create(&y, DESC(b), engine, t));
     made->args[0] = (dnnl_exec_arg_t){DNNL_ARG_FROM, x};
     made->args[1] = (dnnl_exec_arg_t){DNNL_ARG_TO, y};
     return made;
@@ -286,7 +311,8 @@ def onednn_library() -> ctypes.CDLL | None:
     if not _built:
         _built.append(None)
         place = Path(tempfile.mkdtemp())
-        (place / "reorder.c").write_text(ONEDNN)
+        tags = "".join(f'if (!strcmp(name, "{tag}")) return dnnl_{tag};' for tag in TAGS)
+        (place / "reorder.c").write_text(ONEDNN.replace("TAGS", tags))
         words = ["gcc", "-O2", "-shared", "-fPIC", "reorder.c", "-o", "reorder.so", "-ldnnl"]
         if (
             shutil.which("gcc")
@@ -298,24 +324,49 @@ def onednn_library() -> ctypes.CDLL | None:
 
 def onednn(case: Case, source: np.ndarray, out: np.ndarray) -> Move | None:
     """A reorder between two strided tensors for each domain of elements; padding stays."""
+    boxes = []
+    for domain in domains_of(*case.recipes).elements or ():
+        axes = sorted(domain.axes, key=lambda axis: -axis.target)
+        columns = zip(*((a.count, a.source, a.target) for a in axes), strict=True)
+        boxes.append((domain.source, domain.target, *columns))
+    moves = [
+        _reorder(tuple(counts), source[of:], out[to:], case.itemsize, strides=tuple(strides))
+        for of, to, counts, *strides in boxes
+    ]
+    return _together(moves)
+
+
+def onednn_by_tags(
+    tags: tuple[str, str], shape: tuple[int, ...], itemsize: int, source: np.ndarray, out: np.ndarray
+) -> Move | None:
+    """A reorder between two of oneDNN's own formats; it writes the padding, too."""
+    return _together([_reorder(shape, source, out, itemsize, tags=tags)])
+
+
+def _reorder(
+    shape: tuple[int, ...],
+    source: np.ndarray,
+    out: np.ndarray,
+    itemsize: int,
+    *,
+    tags: tuple[str, str] | None = None,
+    strides: tuple[tuple[int, ...], ...] = (),
+) -> int | None:
     library = onednn_library()
-    if library is None or case.itemsize == 8:
+    if library is None or itemsize > 4:
         return None
     library.make.restype = ctypes.c_void_p
-    domains = domains_of(*case.recipes).elements
-    kind = (ctypes.c_int * 3).in_dll(library, "types")[{1: 0, 2: 1, 4: 2}[case.itemsize]]
-    moves = []
-    for domain in domains or ():
-        axes = sorted(domain.axes, key=lambda axis: -axis.target)
-        columns = [(a.count, a.source, a.target) for a in axes]
-        arrays = [(ctypes.c_int64 * len(c))(*c) for c in zip(*columns, strict=True)]
-        places = (
-            ctypes.c_void_p(source.ctypes.data + domain.source * case.itemsize),
-            ctypes.c_void_p(out.ctypes.data + domain.target * case.itemsize),
-        )
-        made = library.make(len(columns), *arrays, kind, *places)
-        if not made:
-            return None
-        moves.append(made)
+    kind = (ctypes.c_int * 3).in_dll(library, "types")[{1: 0, 2: 1, 4: 2}[itemsize]]
+    arrays = [(ctypes.c_int64 * len(shape))(*row) for row in (shape, *(strides or (shape, shape)))]
+    places = (ctypes.c_void_p(array.ctypes.data) for array in (source, out))
+    names = (tag.encode() for tag in tags) if tags else (None, None)
+    made: int | None = library.make(len(shape), *arrays, kind, *places, *names)
+    return made
+
+
+def _together(moves: list[int | None]) -> Move | None:
+    library = onednn_library()
+    if library is None or None in moves:
+        return None
     handles = (ctypes.c_void_p * len(moves))(*moves)
     return lambda: library.run(len(moves), handles)

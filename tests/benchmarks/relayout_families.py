@@ -20,7 +20,7 @@ from statistics import geometric_mean
 from time import thread_time
 
 import numpy as np
-from relayout_cases import CASES, Case, built, memcpy, room
+from relayout_cases import CASES, Case, Move, built, memcpy, onednn_by_tags, room
 from relayout_table import PAGE, machine
 
 import morello_layouts as ml
@@ -32,6 +32,7 @@ BEGIN, END = "<!-- families: begin -->", "<!-- families: end -->"
 # A case: its family, name, the bytes of an element, and both layouts.
 Pair = tuple[ml.IndexMap, ml.IndexMap]
 Row = tuple[str, str, int, Callable[[], Pair]]
+ONEDNN = "oneDNN"  # the family of its own formats, of which it reorders one to another beside us
 
 
 def _z_order(bits: int) -> str:
@@ -79,8 +80,35 @@ def _swizzles() -> list[Row]:
     return rows
 
 
+def _formats() -> list[Row]:
+    """oneDNN's formats: images of 3, 17 and 64 channels, and weights."""
+    rows: list[tuple[int, str, str, tuple[int, ...]]] = []
+    for shape in ((4, 3, 224, 224), (8, 17, 100, 100), (16, 64, 56, 56)):
+        for itemsize in (4, 2, 1):
+            pairs = [("abcd", "aBcd16b"), ("aBcd16b", "abcd"), ("acdb", "aBcd16b")]
+            pairs += [("aBcd16b", "acdb"), ("abcd", "acdb"), ("acdb", "abcd")]
+            rows += [(itemsize, *pair, shape) for pair in pairs]
+    for itemsize, tag, shape in (
+        (1, "ABcd4b16a4b", (256, 256, 3, 3)),
+        (1, "ABcd2b8a4b", (256, 256, 1, 1)),
+        (1, "AB16b16a4b", (2048, 2048)),
+        (2, "ABcd8b16a2b", (512, 512, 3, 3)),
+        (4, "ABcd16b16a", (256, 256, 3, 3)),
+        (4, "AB16b16a", (1024, 1024)),
+        (4, "aBcde16b", (2, 32, 16, 56, 56)),
+        (4, "aBcd8b", (8, 64, 56, 56)),
+    ):
+        plain = "abcde"[: len(shape)]
+        rows += [(itemsize, plain, tag, shape), (itemsize, tag, plain, shape)]
+    names = {1: "s8", 2: "bf16", 4: "f32"}
+    return [
+        (ONEDNN, f"{names[n]} {a} → {b} {'x'.join(map(str, shape))}", n, _pair(a, b, *shape))
+        for n, a, b, shape in rows
+    ]
+
+
 def _rows() -> list[Row]:
-    rows = _swizzles()
+    rows = [*_swizzles(), *_formats()]
     for itemsize, bits in ((1, 10), (1, 12), (2, 10), (4, 10)):
         name, side = f"u{8 * itemsize} {1 << bits}^2", 1 << bits
         rows.append(
@@ -163,8 +191,8 @@ def items(itemsize: int) -> np.dtype[np.generic]:
 
 
 def measure(row: Row, kernels: list[str], rounds: int) -> list[float]:
-    """The least ratios to memcpy of each kernel, at both places."""
-    _, name, itemsize, make = row
+    """The least ratios to memcpy of each kernel, at both places; then those of oneDNN."""
+    family, name, itemsize, make = row
     source, target = make()
     kind = items(itemsize)
     given = room(source.size * itemsize)
@@ -174,16 +202,23 @@ def measure(row: Row, kernels: list[str], rounds: int) -> list[float]:
     size = target.size * itemsize
     memory = room(size + 64)
     outs = memory[:size], memory[16 : 16 + size]
-    functions = [built(text, "relayout", 2) for text in kernels]
-    runs = [memcpy(outs[0])]
-    for function in functions:
+    moves: list[tuple[Move, np.ndarray]] = []
+    for text in kernels:
+        function = built(text, "relayout", 2)
         for out in outs:
             to, of = out.ctypes.data, given.ctypes.data
-            out[...] = 0
-            function(to, of)
-            if expected is not None and out.tobytes() != expected.tobytes():
-                raise SystemExit(f"{name} moves elements to wrong places")
-            runs.append(lambda f=function, to=to, of=of: f(to, of))
+            moves.append((lambda f=function, to=to, of=of: f(to, of), out))
+    if family == ONEDNN:
+        _, a, _, b, _ = name.split()
+        peers = [onednn_by_tags((a, b), source.shape, itemsize, given, out) for out in outs]
+        moves += [(run, out) for run, out in zip(peers, outs, strict=True) if run]
+    runs = [memcpy(outs[0])]
+    for run, out in moves:
+        out[...] = 0
+        run()
+        if expected is not None and out.tobytes() != expected.tobytes():
+            raise SystemExit(f"{name} moves elements to wrong places")
+        runs.append(run)
     again = max(1, (1 << 20) // size)
     times = [float("inf")] * len(runs)
     for _ in range(rounds):
