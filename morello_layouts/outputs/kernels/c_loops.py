@@ -101,7 +101,7 @@ _MOST_UNROLLED: Final = 4  # vectors: compilers unroll a loop of a known count a
 # The names that the text of a kernel uses, and those that its headers use.
 _OWN: Final = regex(
     r"(t|s|i|j|p|v|r|e|x|y|some)\d*|[di]\d+(_\d*)?(_in\d+)?(_at|_end)*|k|tile|dim3|cuda\w*"
-    r"|(block|thread|grid)\w*|g|u|n|b|end|group|piece\d*|units|fill|fill_item|from|to|strip|image"
+    r"|(block|thread|grid)\w*|g|u|n|b|end|group|piece\d*|units|fill|fill_item|fill_line|from|to|strip|image"
     r"|blocks|parts?|phase|size_\w*|rows?\d*|stage|column|stream|source|target|size_t|NULL|linux|unix"
     r"|u?int(ptr|max|_\w+|\d+)_t|mem\w+|str\w*|RELAYOUT\w*|relayout\w*|_.*"
 )
@@ -508,4 +508,6 @@ def _lines_ahead(nest: Nest) -> list[Int]:
             run = count * width
         case CopyRun(size):
             run = estimate(size)
+        case Permutation(load=run, loads=loads):
+            rows = list(loads)
     return [ahead + row + k for row in rows for k in range(0, run, CACHE_LINE)] if ahead else []

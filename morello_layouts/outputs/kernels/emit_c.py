@@ -256,8 +256,12 @@ def _body(plan: KernelPlan, extra: CallArguments, hoist: Hoisted) -> list[str]:
         body = [x for tree in plan.trees for x in tree_lines(tree, hoist, streams=plan.streams)]
         body += [x for part in plan.staged for x in staged_lines(part, hoist, streams=plan.streams)]
         body += elementwise.c_lines(plan.elementwise) if plan.elementwise else []
-    if plan.fills and plan.fill is not None:
-        body[:0] = _fill_lines(plan.fill, at_call=extra.fill)
+    if plan.fill is not None and (plan.fills or plan.pads):
+        lines = _fill_lines(plan.fill, at_call=extra.fill)
+        if plan.pads:
+            lines += ["_Alignas(64) unsigned char fill_line[64];"]
+            lines += ["relayout_fill(fill_line, 64, fill_item, sizeof fill_item);"]
+        body[:0] = lines
     return [*body, "RELAYOUT_FENCE();"] if plan.streams else body
 
 

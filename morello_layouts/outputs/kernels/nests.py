@@ -115,13 +115,23 @@ class Permutation:
     loads: tuple[Int, ...]  #: where the pieces of the source are, which may overlap.
     store: int  #: bytes of each piece of the target, a power of two up to 64.
     stores: tuple[Int, ...]  #: where the pieces of the target are.
-    picks: tuple[int, ...]  #: for each byte of the pieces of the target, that of the source's.
+    #: for each byte of the pieces of the target, that of the source's; less than 0 for padding.
+    picks: tuple[int, ...]
     cost: float = 0.0  #: about how many instructions move a byte.
 
     @property
     def size(self) -> int:
         """The number of bytes of the target's pieces."""
         return len(self.picks)
+
+    @property
+    def has_padding(self) -> bool:
+        return min(self.picks) < 0
+
+    @property
+    def is_run(self) -> bool:
+        """Whether the pieces of the target are one run."""
+        return self.stores == tuple(range(0, self.size, self.store))
 
 
 MicroKernel: TypeAlias = (

@@ -35,14 +35,35 @@ _STEPPED: Final = 4
 # The lengths to which a run grows in the target, and in the source.
 _RUNS: Final = tuple(product((16, 32, 64), (8, 16, 32, 64)))
 
+# What a byte of a target's piece is picked from, if from no byte of the source.
+_PADDING: Final = -2
+_ANYTHING: Final = -1
+
 # The axes of a tile, and how many steps of each.
 _Taken: TypeAlias = "list[tuple[CopyAxis, int]]"
 
 
-def permute(domain: Domain, axes: Sequence[CopyAxis], element: int) -> Nest | list[Domain] | None:
+@frozen
+class PaddedAxis:
+    """The axis of a domain after whose last step padding follows in the target."""
+
+    axis: CopyAxis
+    steps: int  #: its steps and those of the padding.
+
+    def steps_of(self, axis: CopyAxis, count: int) -> int:
+        """Return the steps of an axis in the target."""
+        return self.steps if axis is self.axis else count
+
+
+_UNPADDED: Final = PaddedAxis(CopyAxis(1, 0, 0), 1)
+
+
+def permute(
+    domain: Domain, axes: Sequence[CopyAxis], element: int, padded: PaddedAxis = _UNPADDED
+) -> Nest | list[Domain] | None:
     """Return loops over tiles whose bytes registers permute, or the domains to vectorize instead.
 
-    None if no tile saves enough loads and stores.
+    None if no tile saves enough loads and stores. The padding after an axis is written, too.
 
     >>> reversed_rows = [CopyAxis(64, -1, 1), CopyAxis(9, 64, 64)]
     >>> nest = permute(Domain(63, 0, tuple(reversed_rows)), reversed_rows, 1)
@@ -52,12 +73,12 @@ def permute(domain: Domain, axes: Sequence[CopyAxis], element: int) -> Nest | li
     if element > 8 or any(axis.clamp for axis in axes):
         return None
     found: tuple[_Taken, Permutation] | None = None
-    choices = (_tile(axes, element, *runs) for runs in _RUNS)
+    choices = (_tile(axes, element, *runs, padded) for runs in _RUNS)
     for taken in {tuple(sorted((id(a), n) for a, n in one)): one for one in choices}.values():
-        size = element * prod(count for _, count in taken)
+        size = element * prod(padded.steps_of(axis, count) for axis, count in taken)
         if size > _MOST_BYTES or size < 16:
             continue
-        micro = _permutation(taken, element)
+        micro = _permutation(taken, element, padded)
         if micro is not None and micro.cost < (found[1].cost if found else 1 / element):
             found = taken, micro
     if found is None:
@@ -70,7 +91,9 @@ def permute(domain: Domain, axes: Sequence[CopyAxis], element: int) -> Nest | li
     return nest_of(domain, sorted(remaining_axes(list(axes), taken), key=loop_order), micro)
 
 
-def _tile(axes: Sequence[CopyAxis], element: int, target: int, source: int) -> _Taken:
+def _tile(
+    axes: Sequence[CopyAxis], element: int, target: int, source: int, padded: PaddedAxis
+) -> _Taken:
     """Return a tile with runs of at most so many bytes in the target, and in the source."""
     taken: _Taken = []
     for side, most in ((False, target), (True, source)):
@@ -82,10 +105,10 @@ def _tile(axes: Sequence[CopyAxis], element: int, target: int, source: int) -> _
             count = next((n for a, n in taken if a is axis), None)
             if count is None:
                 count = _steps(axis, most // run)
-                if count < 2:
+                if count < 2 and axis.count != 1:
                     break
                 taken.append((axis, count))
-            run *= count
+            run *= count if side else padded.steps_of(axis, count)
             if count != axis.count:
                 break
     return taken
@@ -105,8 +128,10 @@ def _steps(axis: CopyAxis, most: int) -> int:
     return steps if fits else 0
 
 
-def _permutation(taken: _Taken, element: int) -> Permutation | None:
+def _permutation(taken: _Taken, element: int, padded: PaddedAxis) -> Permutation | None:
     """Return the micro-kernel of a tile; None if some offset of it may be below 0 at run time."""
+    if padded is not _UNPADDED and (padded.axis, padded.axis.count) not in taken:
+        return None
     if any(not isinstance(a.source, int) and not is_nonnegative(a.source) for a, _ in taken):
         return None
     run, low, span = element, 0, element
@@ -115,7 +140,7 @@ def _permutation(taken: _Taken, element: int) -> Permutation | None:
         axis, count = taken[k]
         if axis.target != run:
             rows.append(k)
-        run *= count if axis.target == run else 1
+        run *= padded.steps_of(axis, count) if axis.target == run else 1
     apart: list[int] = []
     for k in sorted(range(len(taken)), key=lambda k: _order(taken[k][0].source)):
         axis, count = taken[k]
@@ -143,7 +168,12 @@ def _permutation(taken: _Taken, element: int) -> Permutation | None:
     ]
     every = list(product(*(range(taken[k][1]) for k in rows)))
     stores = [_moved(taken, rows, at, source=False) + part for at in every for part in parts]
-    picks = (at_target[at, part + x] for at in every for part in parts for x in range(store))
+    picks = (
+        at_target.get((at, part + x), _PADDING)
+        for at in every
+        for part in parts
+        for x in range(store)
+    )
     made = Permutation(element, load, tuple(loads), store, tuple(stores), tuple(picks))
     return replace(made, cost=_cost(made))
 
@@ -183,8 +213,10 @@ def _shuffled(micro: Permutation, width: int) -> Iterator[tuple[list[int], list[
     """Yield for each vector of the target the vectors that it is made of, and its picks."""
     for start in range(0, len(micro.picks), width):
         picks = list(micro.picks[start : start + width])
-        picks += [-1] * (width - len(picks))
-        yield sorted({x // width for x in picks if x >= 0}), picks
+        picks += [_ANYTHING] * (width - len(picks))
+        # The padding comes last, as a vector of the number -1.
+        of = {max(x // width, -1) for x in picks if x != _ANYTHING}
+        yield sorted(of, key=lambda number: (number < 0, number)), picks
 
 
 @frozen
@@ -199,7 +231,8 @@ class _Width:
         width, micro = self.width, self.micro
         yield f"typedef relayout_bytes_{width} vector;"
         for k in sorted({k for of, _ in _shuffled(micro, width) for k in of}):
-            yield f"const vector a{k} = {self._load(width, k * width)};"
+            load = self._load(width, k * width) if k >= 0 else f"relayout_load_{width}(fill_line)"
+            yield f"const vector {_named(k)} = {load};"
         if micro.store < min(width, 16):
             kind = f"uint{8 * micro.store}_t"
             yield f"typedef {kind} lanes __attribute__((vector_size({width})));"
@@ -230,8 +263,13 @@ class _Width:
     def _shuffle(self, number: int, of: list[int], picks: list[int]) -> Iterator[str]:
         width, name = self.width, f"b{number}"
         first, *others = of
-        before = f"a{first}"
-        chosen = [x - first * width if x // width == first and x >= 0 else -1 for x in picks]
+        before = _named(first)
+        # Which vector each byte comes from, and which of its bytes it is; padding is the same anywhere.
+        places = [
+            (-1, j) if x == _PADDING else None if x == _ANYTHING else divmod(x, width)
+            for j, x in enumerate(picks)
+        ]
+        chosen = [place[1] if place and place[0] == first else -1 for place in places]
         if not others and all(x in (-1, k) for k, x in enumerate(chosen)):
             yield f"const vector {name} = {before};"
             return
@@ -240,12 +278,13 @@ class _Width:
             done = name if k == len(steps) - 1 else f"{name}_{k}"
             if others:
                 chosen = [
-                    width + x - other * width
-                    if x >= 0 and x // width == other
+                    width + place[1]
+                    if place and place[0] == other
                     else (y if k == 0 or y == -1 else j)
-                    for j, (x, y) in enumerate(zip(picks, chosen, strict=True))
+                    for j, (place, y) in enumerate(zip(places, chosen, strict=True))
                 ]
-            text = f"__builtin_shufflevector({before}, a{other}, {', '.join(map(str, chosen))});"
+            picked = ", ".join(map(str, chosen))
+            text = f"__builtin_shufflevector({before}, {_named(other)}, {picked});"
             yield f"const vector {done} ="
             yield from (f"    {line}" for line in wrap(text, 90))
             before = done
@@ -266,6 +305,10 @@ class _Width:
         return f"RELAYOUT_PUT(relayout_u64_{micro.store}, {to}, ({part}));"
 
 
+def _named(number: int) -> str:
+    return f"a{number}" if number >= 0 else "padding"
+
+
 def permutation_lines(micro: Permutation, hoist: Hoist = str) -> list[str]:
     """Return the loads, shuffles and stores of a tile from ``s0`` to ``t0``."""
     least = max(1, len(micro.picks).bit_length() - 1)
@@ -276,13 +319,15 @@ def permutation_lines(micro: Permutation, hoist: Hoist = str) -> list[str]:
         lines.append(f"#{'el' * (k > 0)}if {test}")
         lines += _Width(micro, width, hoist).lines()
     e, size = micro.element, len(micro.loads) * micro.load
-    table = ", ".join(str(x) for x in micro.picks[::e])
+    pads = micro.has_padding
+    table = ", ".join(str(x) if x >= 0 else str(size) for x in micro.picks[::e])
     lines += [
         "#else",
         f"static const unsigned short picks[{len(micro.picks) // e}] = {{",
         *(f"    {line}" for line in wrap(table, 90)),
         "};",
-        f"unsigned char tile[{size}], done[{len(micro.picks)}];",
+        f"unsigned char tile[{size + e * pads}], done[{len(micro.picks)}];",
+        *[f"memcpy(tile + {size}, fill_line, {e});"] * pads,
     ]
     for k, at in enumerate(micro.loads):
         lines.append(f"memcpy(tile + {k * micro.load}, s0 + {hoist(at)}, {micro.load});")

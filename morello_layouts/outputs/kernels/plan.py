@@ -41,6 +41,7 @@ from morello_layouts.outputs.kernels.nests import (
     LoopTree,
     MicroKernel,
     Nest,
+    Permutation,
     Transposition,
     cost_of,
     fuse_loops,
@@ -53,7 +54,12 @@ from morello_layouts.outputs.kernels.staging import (
     swizzled_blocks,
     with_image,
 )
-from morello_layouts.outputs.kernels.vectorize import fill_nest, vectorize, with_prefetch
+from morello_layouts.outputs.kernels.vectorize import (
+    fill_nest,
+    vectorize,
+    with_padding,
+    with_prefetch,
+)
 
 # How much smaller a target is beyond the caches if it is one transposition: it writes to many rows
 # by turns, and stores that bypass the caches gain more. Of many small ones each lies in a cache.
@@ -167,6 +173,13 @@ class KernelPlan:
         return max((estimate(turn.rows * turn.columns) * turn.element for turn in turns), default=0)
 
     @property
+    def pads(self) -> bool:
+        """Whether registers hold padding beside elements."""
+        return any(
+            isinstance(nest.micro, Permutation) and nest.micro.has_padding for nest in self.nests
+        )
+
+    @property
     def all_nests(self) -> tuple[Nest, ...]:
         """The nests over elements, those within blocks included."""
         staged = (nest for part in self.staged for nest in (*part.into, *part.out))
@@ -264,15 +277,24 @@ def _plan(kernel: Kernel, *, streams: bool, prefetch_target: bool) -> KernelPlan
         if elements is not None and not domains.overlap:
             elements, swizzled = _through_blocks(elements, itemsize, streams=streams)
 
+    padding, padded = list(domains.padding), dict[int, list[Nest]]()
+    if not domains.overlap:
+        for k, domain in enumerate(elements or ()):
+            for beside in padding:
+                if found := with_padding(domain, beside, itemsize):
+                    padded[k] = found
+                    padding.remove(beside)
+                    break
+
     def planned(*, tiles: bool = False) -> list[Nest]:
         return [
             replace(nest, domain=k)
             for k, domain in enumerate(elements or ())
-            for nest in vectorize(domain, itemsize, streams=streams, tiles=tiles)
+            for nest in padded.get(k) or vectorize(domain, itemsize, streams=streams, tiles=tiles)
         ]
 
     nests = planned()
-    fills = tuple(fill_nest(domain, itemsize) for domain in domains.padding)
+    fills = tuple(fill_nest(domain, itemsize) for domain in padding)
     cost = None if elements is None else cost_of(nests)
     staged: tuple[StagedBlocks, ...] = ()
     if domains.overlap:

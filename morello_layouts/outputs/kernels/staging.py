@@ -38,6 +38,7 @@ from morello_layouts.outputs.kernels.nests import (
     Levels,
     MicroKernel,
     Nest,
+    Permutation,
     cost_of,
     loop_order,
 )
@@ -310,7 +311,7 @@ def with_image(nest: Nest) -> list[Nest]:
     run, levels = _run_levels(nest.micro)
     if any(axis.xor for axis in nest.loops):
         return [nest]
-    if run is None or (run >= _LONG_RUN and not levels):
+    if run is None or (run >= _LONG_RUN and not levels and isinstance(nest.micro, CopyRun)):
         return [nest]
     size, k = run * prod(estimate(count) for count, _ in levels), len(nest.loops)
     while k > 0 and size < _IMAGE:
@@ -361,6 +362,8 @@ def _run_levels(micro: MicroKernel) -> tuple[int | None, Levels]:
             return rows * width, ()
         case Deinterleave(width=width, target=levels):
             return width, levels
+        case Permutation(size=size, is_run=True):
+            return size, ()
     return None, ()
 
 

@@ -39,7 +39,7 @@ from morello_layouts.outputs.kernels.nests import (
     loop_order,
     nest_of,
 )
-from morello_layouts.outputs.kernels.permutations import permute
+from morello_layouts.outputs.kernels.permutations import PaddedAxis, permute
 
 # Bytes of a prefetch buffer: a smaller one saves nothing, a larger one leaves the first cache.
 _LEAST_PREFETCHED: Final = 1 << 10
@@ -137,6 +137,58 @@ def fill_nest(domain: Domain, itemsize: int) -> Nest:
         size *= run.count
     axes.sort(key=lambda axis: -estimate(axis.target))
     return Nest(0, domain.target * itemsize, tuple(axes), FillRun(size))
+
+
+def with_padding(domain: Domain, padding: Domain, itemsize: int) -> list[Nest] | None:
+    """Return nests that move the elements of a domain with the padding right after their runs.
+
+    None if the padding is elsewhere, or if no tiles hold both.
+
+    >>> channels = CopyAxis(3, 16, 1), CopyAxis(16, 1, 16)
+    >>> (nest,) = with_padding(Domain(0, 0, channels), Domain(0, 3, (CopyAxis(13, 0, 1), channels[1])), 4)
+    >>> nest.micro.size, nest.micro.picks[8:16]
+    (1024, (128, 129, 130, 131, -2, -2, -2, -2))
+    """
+    axes, beside = (axes_in_bytes(one, itemsize) for one in (domain, padding))
+    numbers = [x for axis in (*domain.axes, *padding.axes) for x in (axis.count, axis.target)]
+    special = any(a.xor or a.clamp or estimate(a.source) < 0 for a in domain.axes)
+    if special or itemsize not in (1, 2, 4, 8) or not all(isinstance(n, int) for n in numbers):
+        return None
+    fused = fuse_axes(axes)
+    rest, (run, others), (gap, around) = (
+        (padding.target - domain.target) * itemsize,
+        *(_run_and_others(one, itemsize) for one in (fused, beside)),
+    )
+    if run == itemsize:
+        fused.append(CopyAxis(1, 0, itemsize))
+    last = next((a for a in fused if a.target * a.count == run), None)
+    if last is None or rest != run or others != around or (run + gap) % estimate(last.target):
+        return None
+    padded = PaddedAxis(last, (run + gap) // estimate(last.target))
+    left, found = [replace(domain, axes=tuple(fused), source=domain.source * itemsize,
+                           target=domain.target * itemsize)], list[Nest]()
+    while left:
+        one = left.pop(0)
+        tile = permute(one, one.axes, itemsize, padded)
+        if tile is None:
+            return None
+        if isinstance(tile, Nest):
+            found.append(tile)
+        else:
+            left = [*tile, *left]
+    return found
+
+
+def _run_and_others(axes: list[CopyAxis], item: int) -> tuple[int, list[CopyAxis]]:
+    """Return the bytes of the runs of a target, and how these lie."""
+    own = fuse_axes([replace(axis, source=0) for axis in axes])
+    run, others = item, list[CopyAxis]()
+    for axis in own:  # by stride in the target
+        if axis.target == run:
+            run *= estimate(axis.count)
+        else:
+            others.append(axis)
+    return run, others
 
 
 def fuse_axes(axes: list[CopyAxis]) -> list[CopyAxis]:
