@@ -337,7 +337,11 @@ def onednn(case: Case, source: np.ndarray, out: np.ndarray) -> Move | None:
 
 
 def onednn_by_tags(
-    tags: tuple[str, str], shape: tuple[int, ...], itemsize: int, source: np.ndarray, out: np.ndarray
+    tags: tuple[str, str],
+    shape: tuple[int, ...],
+    itemsize: int,
+    source: np.ndarray,
+    out: np.ndarray,
 ) -> Move | None:
     """A reorder between two of oneDNN's own formats; it writes the padding, too."""
     return _together([_reorder(shape, source, out, itemsize, tags=tags)])

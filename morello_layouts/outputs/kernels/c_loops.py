@@ -101,8 +101,9 @@ _MOST_UNROLLED: Final = 4  # vectors: compilers unroll a loop of a known count a
 # The names that the text of a kernel uses, and those that its headers use.
 _OWN: Final = regex(
     r"(t|s|i|j|p|v|r|e|x|y|some)\d*|[di]\d+(_\d*)?(_in\d+)?(_at|_end)*|k|tile|dim3|cuda\w*"
-    r"|(block|thread|grid)\w*|g|u|n|b|end|group|piece\d*|units|fill|fill_item|fill_line|from|to|strip|image"
-    r"|blocks|parts?|phase|size_\w*|rows?\d*|stage|column|stream|source|target|size_t|NULL|linux|unix"
+    r"|(block|thread|grid)\w*|g|u|n|b|end|group|piece\d*|units|fill(_item|_line)?|from|to|strip"
+    r"|image|blocks|parts?|phase|size_\w*|rows?\d*|stage|column|stream|source|target|size_t|NULL"
+    r"|linux|unix|padding|vector|lanes|picks|done|[ab]\d+(_\d+)?"
     r"|u?int(ptr|max|_\w+|\d+)_t|mem\w+|str\w*|RELAYOUT\w*|relayout\w*|_.*"
 )
 

@@ -248,8 +248,9 @@ def _cost_per_byte(micro: MicroKernel) -> float:
             return max(1.0, _SHORT_COPY / max(1, estimate(size)))
         case Permutation(cost=cost):
             return max(1.0, _INSTRUCTION * cost)
-        case Transposition() | LargeTransposition():
-            return _TRANSPOSITION * max(1.0, _LEAST_TRANSPOSED / max(1, _bytes_per_step(micro)))
+        case Transposition(element=e, columns=n) | LargeTransposition(element=e, columns=n):
+            least, line = max(1, _bytes_per_step(micro)), max(1, e * estimate(n))
+            return _TRANSPOSITION * max(1.0, _LEAST_TRANSPOSED / least, CACHE_LINE / line)
         case _:
             return 1.0
 

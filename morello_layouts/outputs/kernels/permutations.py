@@ -264,7 +264,7 @@ class _Width:
         width, name = self.width, f"b{number}"
         first, *others = of
         before = _named(first)
-        # Which vector each byte comes from, and which of its bytes it is; padding is the same anywhere.
+        # Which vector each byte comes from, and which of its bytes it is: of padding, the same one.
         places = [
             (-1, j) if x == _PADDING else None if x == _ANYTHING else divmod(x, width)
             for j, x in enumerate(picks)

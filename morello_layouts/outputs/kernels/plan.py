@@ -160,7 +160,8 @@ class KernelPlan:
         return not self.staged and all(
             nest.micro.direct and nest.micro.width == CACHE_LINE
             if isinstance(nest.micro, Transposition)
-            else isinstance(nest.micro, Interleave | Deinterleave) and nest.prefetch == 0
+            else (isinstance(nest.micro, Permutation) and nest.micro.is_run)
+            or (isinstance(nest.micro, Interleave | Deinterleave) and nest.prefetch == 0)
             for nest in self.nests
         )
 
@@ -294,7 +295,6 @@ def _plan(kernel: Kernel, *, streams: bool, prefetch_target: bool) -> KernelPlan
         ]
 
     nests = planned()
-    fills = tuple(fill_nest(domain, itemsize) for domain in padding)
     cost = None if elements is None else cost_of(nests)
     staged: tuple[StagedBlocks, ...] = ()
     if domains.overlap:
@@ -308,7 +308,7 @@ def _plan(kernel: Kernel, *, streams: bool, prefetch_target: bool) -> KernelPlan
         if not swizzled and sum(part.cost for part in staged) > _TILES_GAIN * cost_of(nests):
             staged = ()  # blocks that are moved by single elements, too
     if staged and not swizzled:
-        nests = []
+        nests, padding = [], domains.padding
     elif streams:
         nests = [part for nest in nests for part in with_image(nest)]
     else:
@@ -318,6 +318,7 @@ def _plan(kernel: Kernel, *, streams: bool, prefetch_target: bool) -> KernelPlan
             replace(part, out=tuple(x for nest in part.out for x in with_image(nest)))
             for part in staged
         )
+    fills = tuple(fill_nest(domain, itemsize) for domain in padding)
     is_elementwise = elements is None and not staged and 0 not in kernel.source.shape
     elementwise = kernel if is_elementwise else None
     return KernelPlan(

@@ -48,6 +48,9 @@ from morello_layouts.outputs.kernels.vectorize import vectorize
 # Bytes to which a block grows: it stays in the first cache.
 _ENOUGH: Final = 1 << 14
 
+# The longest dimension of which a block holds all, as of the 3 by 3 weights of a convolution.
+_SHORT: Final = 16
+
 # Along one dimension: the number of blocks, the length of one, and the number of the first one.
 _Run: TypeAlias = "tuple[Int, Int, Int]"
 
@@ -189,7 +192,14 @@ def _lengths(source: DimensionDigits, target: DimensionDigits, itemsize: int) ->
     chains = zip(source.chains, target.chains, strict=False)
     found = [lcm(*(digit.unit for digit in (*a, *b))) for a, b in chains]
     most = [upper_bound(size) for size in source.sizes[: len(found)]]
-    minor = dict.fromkeys(order[-1] for order in _orders(source, target) if order)
+    orders = _orders(source, target)
+    for order in orders:
+        for dim in reversed(order):
+            n = max(most[dim] or _ENOUGH, found[dim])
+            if n > _SHORT or prod(found) // found[dim] * n * itemsize > _ENOUGH:
+                break
+            found[dim] = n
+    minor = dict.fromkeys(order[-1] for order in orders if order)
     longer = list(minor)
     while longer and 2 * prod(found) * itemsize <= _ENOUGH:
         for dim in longer:
@@ -214,9 +224,12 @@ class _BlockGrid:
     def best_order(self) -> tuple[int, ...] | None:
         """Return the order of a staging buffer by which whole blocks cost least."""
         whole = [runs[0] for runs in self._runs if runs]
+        orders = _orders(self.source, self.target)
+        # And the source's, but for a dimension of the target's blocks: whole rows are transposed.
+        orders += [(*(k for k in orders[0] if k != dim), dim) for dim in orders[-1][-2:]]
         costs = {
             order: part.cost
-            for order in _orders(self.source, self.target)
+            for order in dict.fromkeys(orders)
             if len(whole) == len(order) and (part := self._part(order, whole)) is not None
         }
         return min(costs, key=lambda order: costs[order], default=None)
@@ -313,6 +326,8 @@ def with_image(nest: Nest) -> list[Nest]:
         return [nest]
     if run is None or (run >= _LONG_RUN and not levels and isinstance(nest.micro, CopyRun)):
         return [nest]
+    if isinstance(nest.micro, Permutation) and any(a.target % CACHE_LINE != 0 for a in nest.loops):
+        return [nest]  # its rows end within lines, which the next ones would write again
     size, k = run * prod(estimate(count) for count, _ in levels), len(nest.loops)
     while k > 0 and size < _IMAGE:
         axis = nest.loops[k - 1]

@@ -145,9 +145,10 @@ def with_padding(domain: Domain, padding: Domain, itemsize: int) -> list[Nest] |
     None if the padding is elsewhere, or if no tiles hold both.
 
     >>> channels = CopyAxis(3, 16, 1), CopyAxis(16, 1, 16)
-    >>> (nest,) = with_padding(Domain(0, 0, channels), Domain(0, 3, (CopyAxis(13, 0, 1), channels[1])), 4)
+    >>> padding = Domain(0, 3, (CopyAxis(13, 0, 1), channels[1]))
+    >>> (nest,) = with_padding(Domain(0, 0, channels), padding, 4)
     >>> nest.micro.size, nest.micro.picks[8:16]
-    (1024, (128, 129, 130, 131, -2, -2, -2, -2))
+    (128, (16, 17, 18, 19, -2, -2, -2, -2))
     """
     axes, beside = (axes_in_bytes(one, itemsize) for one in (domain, padding))
     numbers = [x for axis in (*domain.axes, *padding.axes) for x in (axis.count, axis.target)]
@@ -165,8 +166,8 @@ def with_padding(domain: Domain, padding: Domain, itemsize: int) -> list[Nest] |
     if last is None or rest != run or others != around or (run + gap) % estimate(last.target):
         return None
     padded = PaddedAxis(last, (run + gap) // estimate(last.target))
-    left, found = [replace(domain, axes=tuple(fused), source=domain.source * itemsize,
-                           target=domain.target * itemsize)], list[Nest]()
+    left = [Domain(domain.source * itemsize, domain.target * itemsize, tuple(fused))]
+    found = list[Nest]()
     while left:
         one = left.pop(0)
         tile = permute(one, one.axes, itemsize, padded)
