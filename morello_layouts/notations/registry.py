@@ -159,7 +159,7 @@ BEGINS: Final = {
     "sdy_text": r"(sdy\.mesh\b|@[\w.$-]+\s*=\s*<|%\w+\s*:\s*tensor<[^<>]*>\s*\{|#?sdy\.sharding\b)",
     "args_text": r"(NamedSharding|PartitionSpec|P)\s*\(|(mesh|spec|placements|desc|nb?|grid)\s*=|"
     r"[\[(]\s*(_?(Strided)?Shard|Replicate|Partial)\s*\(|"
-    r"\(?\s*+(\*\s*+,\s*+){0,64}((BLOCK|CYCLIC)\b|\*\s*\)\s*ONTO)",
+    r"\(?\s*+(\*\s*+,\s*+){0,64}(((GEN_)?BLOCK|CYCLIC)\b|\*\s*\)\s*ONTO)",
 }
 """How the sharding begins, after the array."""
 

@@ -26,6 +26,8 @@ def held(sharding: Sharding, shape: Sequence[int], device: int) -> list[set[int]
             rest, here = x, True
             for digit in sharding.digits(dim, n):
                 number, rest = divmod(rest, known((digit.block,))[0])
+                if digit.starts:
+                    number = sum(start <= x for start in digit.starts[1:-1])
                 here &= not digit.axes or number == sharding.number(digit, axes)
             if here:
                 own.add(x)

@@ -63,10 +63,11 @@ def by_tiles(random: Random) -> str:
 def by_placements(random: Random) -> str:
     sizes, rank = mesh_of(random), random.randrange(1, 4)
     free, words = random.sample(range(rank), rank), []
+    nested = random.random() < 0.3  # Shard(0) again: torch.chunk of a chunk
     for _ in sizes:
         if free and random.random() < 0.7:
-            dim, factor = free.pop(), random.choice([1, 1, 2, 3])
-            words.append(f"_StridedShard(dim={dim}, sf={factor})")
+            dim, factor = free[-1] if nested else free.pop(), random.choice([1, 1, 2, 3])
+            words.append(f"_StridedShard(dim={dim}, sf={1 if nested else factor})")
         else:
             words.append("Replicate()")
     mesh, ids = ", ".join(map(str, sizes)), devices_of(random, prod(sizes))

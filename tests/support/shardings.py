@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import reduce
+from itertools import accumulate, pairwise
 from math import prod
 from random import Random
 
@@ -39,11 +40,15 @@ def random_sharding(rnd: Random, mesh: Mesh, shape: tuple[int, ...]) -> Sharding
 def _cut(rnd: Random, axes: list[str], mesh: Mesh, n: int) -> tuple[Level, ...]:
     first = rnd.choice([0, 0, 0, 1])
     (count,) = known((prod(mesh.size(axis) for axis in axes),))
-    match rnd.choice(["joint", "joint", "nested", "cyclic", "strided", "blocks"]):
+    match rnd.choice(["joint", "joint", "nested", "cyclic", "strided", "blocks", "listed"]):
         case "joint":  # XLA, JAX: one number for all axes
             return (Level(tuple(axes)),) if axes else ()
         case "nested":  # torch: each axis cuts what the one before left
-            return tuple(Level((axis,), own=n % count == 0) for axis in axes)
+            return tuple(Level((axis,), own=True) for axis in axes)
+        case "listed":  # HPF: GEN_BLOCK
+            ends = sorted([0, *(rnd.randint(0, n) for _ in range(count - 1)), n])
+            sizes = tuple(b - a for a, b in pairwise(ends))
+            return (Level(tuple(axes), sizes=sizes),) if axes else ()
         case "cyclic":  # ScaLAPACK: blocks in turn
             block = rnd.randint(1, max(1, n))
             return (
@@ -76,12 +81,17 @@ def holders(sharding: Sharding, shape: tuple[int, ...], devices: int) -> NDArray
 
 def _holds(sharding: Sharding, dim: int, n: int, at: dict[str, int], x: int) -> bool:
     """Whether an index along a dimension is on a device, by dividing it level by level."""
-    extent = n
+    extent, there = n, n
     sizes = dict(zip(sharding.mesh.names, known(sharding.mesh.sizes), strict=True))
     for level in sharding.cuts[dim]:
         (parts,) = known((level.parts or prod(sizes[axis] for axis in level.axes),))
-        (block,) = known((level.block or -(-extent // parts),))
+        (block,) = known((level.block or -(-(there if level.own else extent) // parts),))
         number, x = divmod(x, block)
+        there = min(block, max(there - number * block, 0))
+        if level.sizes:
+            x += number * block
+            ends = [*accumulate(level.sizes)]
+            number = next(k for k, end in enumerate(ends) if x < end)
         if level.axes:
             own = 0
             for axis in level.axes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from fractions import Fraction
+from itertools import pairwise
 from math import prod
 from typing import Any, ClassVar, NamedTuple
 
@@ -207,6 +208,12 @@ def _held(sharding: Sharding, dim: int, n: Int, m: IndexMap) -> Any:
         return _largest(sharding, dim, n, _kind_of(m, symbolic=False))
     at = {axis: sympy.Symbol(axis, integer=True, nonnegative=True) for axis in sharding.mesh.names}
     kind = _kind_of(m, symbolic=True)
+    digits = sharding.digits(dim, n)
+    if digits and digits[0].starts:
+        number = sharding.number(digits[0], at)
+        sizes = [b - a for a, b in pairwise(digits[0].starts)]
+        each = [(size, sympy.Eq(number, k)) for k, size in enumerate(sizes[:-1])]
+        return sympy.Piecewise(*each, (sizes[-1], True))
 
     def least(a: Any, b: Any) -> Any:  # SymPy looks long for which is the smaller one
         return sympy.Min(a, b, evaluate=False)
@@ -221,6 +228,8 @@ def _largest(sharding: Sharding, dim: int, n: Int, kind: _SizeArithmetic) -> Any
     """The elements on the device that has block 0 at each level, which has the most."""
     at: dict[str, Any] = {}
     for digit in sharding.digits(dim, n):
+        if digit.starts:
+            return min(known((digit.block, n)))
         left: Any = digit.first
         for axis in reversed(digit.axes):
             size = kind.of(sharding.mesh.size(axis))
@@ -234,6 +243,8 @@ def _coordinates(digits: Sequence[MeshDigit], n: Any, kind: _SizeArithmetic) -> 
         return kind.least(n, 1)
     first, *inner = digits
     block = kind.of(first.block)
+    if first.starts:
+        return sum(a < b for a, b in pairwise(first.starts))
     if not first.axes:
         return _coordinates(inner, kind.least(n, block), kind)
     if not any(digit.axes for digit in inner):
@@ -270,6 +281,8 @@ def _cuts(
 def _is_cut(sharding: Sharding, dim: int, n: Int, block: int, m: IndexMap | None) -> Any:
     """Whether a border is not at a multiple of a block; borders are multiples of all levels."""
     digits = sharding.digits(dim, n)
+    if digits and digits[0].starts:
+        return any(0 < s < digits[0].starts[-1] and s % block for s in digits[0].starts)
     sizes = [digit.block for digit in digits]
     spread = [
         d.axes and d.count != 1 and d.block != e for d, e in zip(digits, (n, *sizes), strict=False)

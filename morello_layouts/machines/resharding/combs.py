@@ -7,6 +7,7 @@ the intersection of two of them: it repeats with the least common multiple of bo
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import product
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 from morello_layouts.core.description import count
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.recipe.digits import ranges_between
+from morello_layouts.core.recipe.steps import renumbered
 
 
 @frozen
@@ -195,10 +197,31 @@ class CutLevel(NamedTuple):
     axis: int | None = None
     size: int = 1  #: the size of this axis; 1 if local.
     shift: int = 0  #: what is added to the block's number, modulo the size.
+    #: where each block begins, and the last one ends, if not all are of one size.
+    starts: tuple[int, ...] = ()
 
     def block_of(self, value: Any) -> Any:
         """Return the number of the block that a value of the axis holds."""
         return (value - self.shift) % self.size if self.shift else value
+
+    def start_of(self, value: Any) -> Any:
+        """Return the first index of that block."""
+        number = self.block_of(value)
+        return renumbered(self.starts[:-1], number) if self.starts else number * self.block
+
+    def room_of(self, value: Any) -> Any:
+        """Return the indices of that block, the last blocks of one size not being cut."""
+        if not self.starts:
+            return self.block
+        return renumbered(self.starts[1:], value) - renumbered(self.starts[:-1], value)
+
+    def at(self, index: int) -> tuple[int, int, int]:
+        """Return the number of the block of an index, its first index and the one behind it."""
+        if self.starts:
+            number = bisect_right(self.starts, index) - 1
+            return number, self.starts[number], self.starts[number + 1]
+        number = index // self.block
+        return number, number * self.block, (number + 1) * self.block
 
 
 def part(levels: Sequence[CutLevel], at: Mapping[int, int], extent: int) -> tuple[Comb, ...]:
@@ -223,8 +246,8 @@ def part(levels: Sequence[CutLevel], at: Mapping[int, int], extent: int) -> tupl
             *(comb.repeated(level.block, full) for comb in whole),
             *(comb.shifted(full * level.block) for comb in last),
         )
-    start = level.block_of(at[level.axis]) * level.block
-    inside = part(rest, at, min(level.block, extent - start))
+    start, room = level.start_of(at[level.axis]), level.room_of(at[level.axis])
+    inside = part(rest, at, min(room, extent - start))
     return tuple(comb.shifted(start) for comb in inside)
 
 
@@ -357,8 +380,7 @@ def touched(levels: Sequence[CutLevel], combs: Sequence[Comb]) -> list[tuple[tup
     for comb in combs:
         left = [comb]
         while left:
-            block = left[0].start // level.block
-            low, high = block * level.block, (block + 1) * level.block
+            block, low, high = level.at(left[0].start)
             inside = [each.shifted(-low) for piece in left for each in clip(piece, low, high)]
             left = [each for piece in left for each in clip(piece, high, piece.stop)]
             own = (level.axis, (block + level.shift) % level.size)

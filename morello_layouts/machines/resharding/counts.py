@@ -18,6 +18,7 @@ from morello_layouts.core.recipe import delinearize, known, linear_index
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.machines.resharding.combs import CutLevel, intersection, part
 from morello_layouts.machines.resharding.exchange import End, Exchange, Values
+from morello_layouts.notations.sharding import MeshDigit
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 Cut: TypeAlias = Sequence[CutLevel]
@@ -101,8 +102,8 @@ def below(levels: Cut, at: Values, end: Any) -> Any:
     if level.axis is None:
         whole = below(rest, at, level.block)
         return end // level.block * whole + below(rest, at, end % level.block)
-    start = level.block_of(at[level.axis]) * level.block
-    return below(rest, at, np.clip(end - start, 0, level.block))
+    value = at[level.axis]
+    return below(rest, at, np.clip(end - level.start_of(value), 0, level.room_of(value)))
 
 
 def shared(a: Cut, b: Cut, at: tuple[Values, Values], extent: int) -> Any:
@@ -128,8 +129,9 @@ def _interval(levels: Cut, at: Values, extent: int) -> tuple[Any, Any]:
     """Return the first index of parts that are intervals, and their sizes."""
     start, size = 0, extent
     for level in levels:
-        offset = level.block_of(at[level.axis or 0]) * level.block
-        start, size = start + offset, np.clip(size - offset, 0, level.block)
+        value = at[level.axis or 0]
+        offset = level.start_of(value)
+        start, size = start + offset, np.clip(size - offset, 0, level.room_of(value))
     return np.minimum(start, extent), size
 
 
@@ -378,6 +380,8 @@ def _owners_along(end: End, dim: int, n: Int, prime: str) -> list[Owner]:
     for level in end.cuts[dim]:
         if level.axis is not None:
             number = index // level.block
+            if level.starts and isinstance(n, int):
+                number = MeshDigit(1, 0, (), 0, level.starts).number(index, n)
             if level.shift:
                 number = (number + level.shift) % level.size
             found.append(Owner(end.axes[level.axis].name + prime, canonicalize(number)))
@@ -393,6 +397,9 @@ def _interval_bounds(end: End, dim: int, n: Int, prime: str) -> tuple[AffineExpr
         assert level.axis is not None  # of cuts that do not repeat
         if extent != level.block * level.size:
             stops.append(start + extent)
-        start = start + level.block_of(values[level.axis]) * level.block
+        start = start + level.start_of(values[level.axis])
         extent = level.block
+    if end.cuts[dim] and end.cuts[dim][0].starts:
+        level = end.cuts[dim][0]
+        return start, [start + level.room_of(values[level.axis or 0])]
     return start, [start + extent, *stops]

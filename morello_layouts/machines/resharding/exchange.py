@@ -322,7 +322,7 @@ def _names(mesh: Mesh, steps: Sequence[tuple[int, int]]) -> dict[int, tuple[str,
 def _levels(
     sharding: Sharding, shape: Sequence[Int], axes: Mapping[int, MeshAxis]
 ) -> tuple[tuple[CutLevel, ...], ...] | None:
-    """Return the cuts along these axes; None if a rotated cut is along two of them."""
+    """Return the cuts along these axes; None if a rotated or listed cut is along two of them."""
     strides, cuts = _digits(sharding.mesh), []
     for dim, n in enumerate(shape):
         levels, extent = list[CutLevel](), n
@@ -334,13 +334,16 @@ def _levels(
                 for k, axis in axes.items()
                 if len(axis.digits) == 1 and stride <= axis.digits[0][1] < stride * size
             ]
-            if digit.first and len(inside) != 1 and digit.count != 1:
+            is_one = bool(digit.first or digit.starts)
+            if is_one and len(inside) != 1 and digit.count != 1:
                 inside = [k for k, axis in axes.items() if axis.digits == tuple(own)]
                 if not inside:
                     return None
             sizes = [axes[k].size for k in inside]
             levels += [
-                CutLevel(digit.block * prod(sizes[j + 1 :]), k, axes[k].size, digit.first)
+                CutLevel(
+                    digit.block * prod(sizes[j + 1 :]), k, axes[k].size, digit.first, digit.starts
+                )
                 for j, k in enumerate(inside)
             ]
             if not inside and not is_nonnegative(digit.block - extent):
@@ -353,11 +356,15 @@ def _levels(
 
 
 def _own_end(sharding: Sharding, shape: Sequence[Int], first: int) -> End:
-    """Return a side with axes of its own; those that a rotated cut joins are one."""
+    """Return a side with axes of its own; those that a rotated or listed cut joins are one."""
     digits = _digits(sharding.mesh)
-    joined = [x.axes for cut in sharding.cuts for x in cut if x.first and len(x.axes) > 1]
+    every = (x for dim, n in enumerate(shape) for x in sharding.digits(dim, n))
+    joined = [x.axes for x in every if (x.first or x.starts) and len(x.axes) > 1]
     groups = [*joined, *((name,) for name in digits if not any(name in g for g in joined))]
-    own = [MeshAxis(", ".join(group), tuple(digits[name] for name in group)) for group in groups]
+    own = [
+        MeshAxis(group[0] if len(group) == 1 else f"({', '.join(group)})", tuple(digits[x] for x in group))
+        for group in groups
+    ]
     axes = dict(enumerate((axis for axis in own if axis.size > 1), first))
     cuts = _levels(sharding, shape, axes)
     assert cuts is not None  # rotated cuts have axes of their own here

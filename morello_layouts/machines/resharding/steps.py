@@ -61,7 +61,8 @@ def _numbers(end: End, shape: Sequence[Any]) -> Iterator[tuple[int, tuple[Any, .
         moduli: list[Any] = []
         for level in cut:
             if level.axis is not None:
-                yield level.axis, (dim, *moduli, level.block, level.size, level.shift)
+                own = level.block, level.size, level.shift, level.starts
+                yield level.axis, (dim, *moduli, *own)
             # A remainder of a remainder by a divisor is that by the divisor.
             moduli = [m for m in moduli if m % level.block != 0]
             if not is_nonnegative(level.block - n):
@@ -75,14 +76,14 @@ def _same_parts(exchange: Exchange) -> bool:
     return one.replicas == other.replicas and all(_parts(a) == _parts(b) for a, b in cuts)
 
 
-def _parts(cut: Sequence[CutLevel]) -> list[tuple[Any, bool]]:
+def _parts(cut: Sequence[CutLevel]) -> list[tuple[Any, bool, tuple[int, ...]]]:
     """Return the blocks of a cut, levels of several axes that number one kind of block as one."""
-    found: list[tuple[Any, bool]] = []
+    found: list[tuple[Any, bool, tuple[int, ...]]] = []
     for level in cut:
         is_inner = bool(found) and found[-1][1] and level.axis is not None
         if is_inner and found[-1][0] == level.block * level.size:
             found.pop()
-        found.append((level.block, level.axis is not None))
+        found.append((level.block, level.axis is not None, level.starts))
     return found
 
 
@@ -171,7 +172,7 @@ def is_even(end: End, shape: Sequence[Int]) -> bool:
         extents = (n, *(level.block for level in cut))
         for extent, level in zip(extents, cut, strict=False):
             is_equal = extent == level.block * level.size or not isinstance(extent, int)
-            if level.axis is None or level.shift or not is_equal:
+            if level.axis is None or level.shift or level.starts or not is_equal:
                 return False
     return True
 

@@ -376,19 +376,20 @@ def _distribution(values: Sequence[Any], onto: Sequence[Any]) -> Placement:
         name = getattr(each, "name", "")
         if name == "*":
             dims.append(Cyclic(None, 0, None, cycles=False))
-        elif name in {"BLOCK", "CYCLIC"}:
+        elif name in {"BLOCK", "CYCLIC", "GEN_BLOCK"}:
             own = dict(zip(("block", "first"), each.values, strict=False)) | each.keys
             block = _size(own["block"]) if "block" in own else 1 if name == "CYCLIC" else None
             process = next(counts, None)
-            dims.append(
-                Cyclic(block, _number(own.get("first", 0), each), process, name == "CYCLIC")
-            )
+            first = _number(own.get("first", 0), each)
+            dims.append(Cyclic(block, first, process, name == "CYCLIC"))
+            if name == "GEN_BLOCK":
+                dims[-1] = Cyclic(None, 0, process, cycles=False, sizes=_flat(each))
             if process is None:
                 first = each
                 break
         else:
             raise _Refusal(
-                f"a distribution: expected BLOCK, CYCLIC or *, got {shown(str(each))}",
+                f"a distribution: expected BLOCK, CYCLIC, GEN_BLOCK or *, got {shown(str(each))}",
                 "each dimension has a format",
                 "write for example (BLOCK, CYCLIC(2), *) ONTO (2, 4)",
                 each if isinstance(each, CallText) else first,

@@ -8,6 +8,7 @@ and ``numroc.f``.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from math import prod
 
 Place = tuple[int, tuple[int, ...], tuple[int, ...]]
@@ -92,17 +93,18 @@ def by_chunks(
     >>> [by_chunks((x,), (5,), (2,), (), [(0, 2)])[0] for x in range(5)]
     [0, 0, 1, 0, 0]
     """
-    local, sizes, at = list(coordinate), list(shape), []
+    local, own, sizes, at = list(coordinate), list(shape), list(shape), []
     for devices, placement in zip(mesh, placements, strict=True):
         if placement is None:
             at.append(0)
             continue
         dim, factor = placement
-        row = -(-sizes[dim] // factor)
+        row = -(-own[dim] // factor)
         column, width = local[dim] % max(row, 1), -(-row // devices)
         at.append(column // max(width, 1))
         local[dim] = local[dim] // max(row, 1) * width + column % max(width, 1)
-        sizes[dim] = factor * width
+        own[dim] = factor * width if factor > 1 else min(width, row - at[-1] * width)
+        sizes[dim] = -(-sizes[dim] // (factor * devices)) * factor
     position = 0
     for x, n in zip(at, mesh, strict=True):
         position = position * n + x
@@ -110,15 +112,27 @@ def by_chunks(
 
 
 def by_block_cyclic(
-    coordinate: Sequence[int], shape: Sequence[int], dims: Sequence[tuple[int, int, int]]
+    coordinate: Sequence[int],
+    shape: Sequence[int],
+    dims: Sequence[tuple[int, int, int] | list[int]],
 ) -> Place:
     """Return the place by ScaLAPACK: INDXG2P, INDXG2L and, of the first process, NUMROC.
+
+    A dimension is a block, the first process and their number, or the list of HPF's GEN_BLOCK.
 
     >>> by_block_cyclic((7,), (10,), [(2, 1, 3)])
     (1, (3,), (4,))
     """
     process, local, sizes = 0, [], []
-    for g, n, (nb, source, count) in zip(coordinate, shape, dims, strict=True):
+    for g, n, dim in zip(coordinate, shape, dims, strict=True):
+        if isinstance(dim, list):
+            ends = [min(sum(dim[: k + 1]), n) for k in range(len(dim))]
+            owner = next(k for k, end in enumerate(ends) if g < end)
+            process = process * len(dim) + owner
+            local.append(g - (ends[owner - 1] if owner else 0))
+            sizes.append(max(b - a for a, b in pairwise([0, *ends])))
+            continue
+        nb, source, count = dim
         process = process * count + (source + g // nb) % count
         local.append(nb * (g // (nb * count)) + g % nb)
         blocks = -(-n // nb)

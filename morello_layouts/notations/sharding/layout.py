@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -22,7 +23,7 @@ from morello_layouts.core.expr.assumptions import Assumption
 from morello_layouts.core.expr.sizes import Int, SizeExpr
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.layout import Arrays, ElementType, Layout
-from morello_layouts.core.limits import NUMBER_JUMPS
+from morello_layouts.core.limits import DEVICE_IDS, NUMBER_JUMPS
 from morello_layouts.core.recipe import (
     Merge,
     Pad,
@@ -340,6 +341,9 @@ def _cut(axes: _Axes, digits: dict[int, MeshDigit], level: int) -> None:
     """Pad and split the rest of each dimension by a digit."""
     places = {dim: axes.labels.index(("rest", dim)) for dim in digits}
     axes.pad({places[dim]: digit.block * digit.count for dim, digit in digits.items()})
+    for dim, digit in digits.items():
+        if digit.starts:
+            axes.steps.append(Renumber(places[dim], _spread(digit)))
     axes.split(
         {
             places[dim]: (
@@ -350,6 +354,23 @@ def _cut(axes: _Axes, digits: dict[int, MeshDigit], level: int) -> None:
             for dim, digit in digits.items()
         }
     )
+
+
+def _spread(digit: MeshDigit) -> tuple[int, ...]:
+    """Return the place of each index among blocks that all have the size of the largest one."""
+    room, n = digit.block * digit.count, digit.starts[-1]
+    if room > DEVICE_IDS:
+        raise UnsupportedError(
+            f"{digit.count} parts of up to {digit.block} elements, not all of one size",
+            f"places of such parts are listed one by one, up to {DEVICE_IDS}",
+            "give a size that the devices divide",
+        )
+    used = [
+        k * digit.block + j
+        for k, (a, b) in enumerate(pairwise(digit.starts))
+        for j in range(b - a)
+    ]
+    return (*used, *sorted({*range(room)} - {*used})) if room > n else tuple(used)
 
 
 def _split_numbers(axes: _Axes, mesh: Mesh) -> None:
@@ -455,7 +476,13 @@ def local_coordinates(
     for dim, (x, n) in enumerate(zip(coordinates, shape, strict=True)):
         rest, here, room = x, zero, n
         for digit in sharding.digits(dim, n):
-            number, rest, room = rest // digit.block, rest % digit.block, digit.block
+            number, inside, room = rest // digit.block, rest % digit.block, digit.block
+            if digit.starts:
+                number = zero + digit.number(rest, n)
+                inside = rest - sum(
+                    ((rest + (n - s)) // n * (s - r) for r, s in pairwise(digit.starts) if s < n), zero
+                )
+            rest = inside
             if not digit.axes:
                 here = here * digit.count + number
                 continue

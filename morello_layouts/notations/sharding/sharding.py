@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
+from itertools import accumulate
 from math import prod
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -174,9 +175,10 @@ class Level(NamedTuple):
     #: the coordinate along the axes of the device that has block 0; the next block is on the next
     #: device, and after the last one on device 0.
     first: int = 0
-    #: whether a smaller part is cut by its own size, as ``torch.chunk`` of a chunk does. Blocks
-    #: are then of one size only where this makes no difference.
+    #: whether a smaller part is cut by its own size, as ``torch.chunk`` of a chunk does.
     own: bool = False
+    #: the elements of each block, if they are listed; all of them together are the extent or more.
+    sizes: tuple[int, ...] = ()
 
 
 Cut: TypeAlias = tuple[Level, ...]
@@ -191,6 +193,18 @@ class MeshDigit:
     count: Int  #: the number of blocks.
     axes: tuple[str, ...]  #: the mesh axes that hold the number; empty if it stays on the device.
     first: int  #: as in :class:`Level`.
+    #: where each block begins, and the last one ends, if they are not all of one size: no other
+    #: digit of the dimension is beside it, and ``block`` is the largest.
+    starts: tuple[int, ...] = ()
+
+    def number(self, x: Any, extent: int) -> Any:
+        """Return the number of the block of an element: how many begin before it, but the first.
+
+        >>> from morello_layouts.core.expr import variable
+        >>> print(MeshDigit(3, 3, ("x",), 0, (0, 3, 4, 6)).number(variable("d0", 0, 5), 6))
+        (d0 + 3)//6 + (d0 + 2)//6
+        """
+        return sum(((x + (extent - s)) // extent for s in self.starts[1:-1] if s < extent), 0 * x)
 
 
 @frozen(slots=False)
@@ -256,6 +270,7 @@ class Sharding:
 
         Raises:
             ShapeError: if blocks of a given size are too few for the extent.
+            UnsupportedError: if parts are cut again by their own sizes, and pieces stay on devices.
 
         >>> mesh = Mesh((("x", 2), ("y", 4)))
         >>> Sharding(mesh, ((Level(("x", "y")),),)).digits(0, 100)
@@ -263,10 +278,12 @@ class Sharding:
         """
         found = list[MeshDigit]()
         within = extent
+        if (sizes := self._listed_sizes(dim, extent)) is not None:
+            axes = tuple(axis for level in self.cuts[dim] for axis in level.axes)
+            starts = (0, *accumulate(sizes))
+            return (MeshDigit(max(*sizes, 1), len(sizes), axes, 0, starts),)
         for level in self.cuts[dim]:
-            count = level.parts
-            if level.axes:
-                count = prod(self.mesh.size(axis) for axis in level.axes)
+            count = self._count(level)
             if level.block is not None:
                 block = level.block
                 needed = ceil_quotient(within, block)
@@ -280,6 +297,30 @@ class Sharding:
             found.append(MeshDigit(block, count, level.axes, level.first))
             within = block
         return tuple(found)
+
+    def _count(self, level: Level) -> Int | None:
+        """The number of blocks of a level, unless the extent says it."""
+        return prod(map(self.mesh.size, level.axes)) if level.axes else level.parts
+
+    def _listed_sizes(self, dim: int, extent: Int) -> list[int] | None:
+        """The sizes of blocks that are listed, or cut by sizes of their own; else None."""
+        cut = self.cuts[dim]
+        counts = [self._count(level) for level in cut]
+        if len(cut) == 1 and cut[0].sizes:
+            return _listed(dim, extent, cut[0].sizes, counts[0])
+        is_nested = len(cut) > 1 and all(level.own and level.axes for level in cut[1:])
+        if not is_nested or not cut[0].axes or not isinstance(extent, int):
+            return None
+        if not all(isinstance(n, int) for n in counts) or prod(known(counts)) > DEVICE_IDS:
+            return None
+        sizes, within, is_even = [extent], extent, True
+        for n in known(counts):
+            within = ceil_quotient(within, n)
+            blocks = [-(-size // n) for size in sizes]
+            is_even &= all(b == within for b, size in zip(blocks, sizes, strict=True) if size)
+            pairs = zip(blocks, sizes, strict=True)
+            sizes = [min(max(size - k * b, 0), b) for b, size in pairs for k in range(n)]
+        return None if is_even else sizes
 
     def parts(self, dim: int) -> Int:
         """Return the number of parts of a dimension on different devices.
@@ -366,6 +407,9 @@ class Sharding:
         """Return how many elements before ``end`` are on a device; other arguments as of `held`."""
         if not digits:
             return end
+        if starts := digits[0].starts:
+            number = self.number(digits[0], at)
+            return most(least(end, starts[number + 1]) - starts[number], 0)
         block, rest = convert(digits[0].block), digits[1:]
         below = partial(self.held_below, rest, at, least=least, most=most, convert=convert)
         if digits[0].axes and end == block * convert(digits[0].count):
@@ -387,6 +431,19 @@ class Sharding:
         sizes = [convert(self.mesh.size(axis)) for axis in digit.axes]
         number = linear_index([at[axis] for axis in digit.axes], sizes, 0)
         return (number - digit.first) % convert(digit.count) if digit.first else number
+
+
+def _listed(dim: int, extent: Int, sizes: Sequence[int], count: Int | None) -> list[int]:
+    """Return how much of an extent is in each listed block."""
+    if len(sizes) != count or not isinstance(extent, int) or sum(sizes) < extent:
+        raise ShapeError(
+            f"dimension {dim}: expected {count} sizes that add up to {extent} or more, got "
+            f"{len(sizes)} of {sum(sizes)}",
+            "each device along the dimension has a block of its own size",
+            "give a size for each device, and a number for the size of the dimension",
+        )
+    starts = accumulate(sizes, initial=0)
+    return [min(max(extent - at, 0), size) for at, size in zip(starts, sizes, strict=False)]
 
 
 def _require_even(dim: int, extent: Int, outer: Sequence[MeshDigit], parts: Int) -> None:

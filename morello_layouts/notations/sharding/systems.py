@@ -405,9 +405,10 @@ class DTensorSharding(Placement):
         for dim, n in enumerate(shape):
             if not isinstance(n, int) or not sharding.is_uneven(dim, n):
                 continue
+            again = "" if len(sharding.cuts[dim]) < 2 else ", for each axis of what is there"
             found.append(
                 f"dimension {dim} of {n} is uneven: torch.chunk gives parts of "
-                f"{sharding.local_dims(shape)[dim]}, a smaller one, and empty ones at the end"
+                f"{sharding.local_dims(shape)[dim]}, a smaller one, and empty ones at the end{again}"
             )
             if any(p and p[0] == dim and p[1] > 1 for p in self.placements):
                 found.append(
@@ -465,10 +466,13 @@ class Cyclic(NamedTuple):
     first: int  #: the process that has block 0.
     processes: Int | None  #: their number; None if the dimension is whole on each process.
     cycles: bool = True  #: whether blocks go around.
+    sizes: tuple[int, ...] = ()  #: the elements of each process, if they are listed.
 
     def __str__(self) -> str:
         if self.processes is None:
             return "*"
+        if self.sizes:
+            return f"GEN_BLOCK({', '.join(map(str, self.sizes))})"
         block = [] if self.block is None or (self.cycles and self.block == 1) else [str(self.block)]
         block = ["1"] if self.first and self.cycles and not block else block
         own = ", ".join([*block, *([f"first={self.first}"] if self.first else [])])
@@ -492,7 +496,9 @@ class BlockCyclic(Placement):
     sizes: tuple[Int, ...] = ()  #: the sizes of the array, if the text has them beside ``nb``.
 
     def __post_init__(self) -> None:
-        for k, (block, first, processes, _) in enumerate(self.dims):
+        for k, (block, first, processes, _, sizes) in enumerate(self.dims):
+            for n in sizes:
+                as_int(n, "the size of a block", 0, part=("dims", k))
             for name, n, least in (("block", block, 1), ("the number of processes", processes, 1)):
                 if n is not None and not isinstance(n, SizeExpr):
                     as_int(n, name, least, part=("dims", k, name))
@@ -509,21 +515,21 @@ class BlockCyclic(Placement):
         require_rank((0,) * rank, len(self.dims), str(self))
         names = "pqrstuvw" if rank <= 8 else [f"p{k}" for k in range(rank)]
         axes, cuts = list[tuple[str, Int]](), list[Cut]()
-        for name, (block, first, processes, cycles) in zip(names, self.dims, strict=False):
+        for name, (block, first, processes, cycles, sizes) in zip(names, self.dims, strict=False):
             if processes is None:
                 cuts.append(())
                 continue
             axes.append((name, processes))
             outer = [Level((), block * processes)] if cycles and block is not None else []
-            cuts.append((*outer, Level((name,), block, None, first)))
+            cuts.append((*outer, Level((name,), block, None, first, sizes=sizes)))
         return Sharding(Mesh(tuple(axes)), tuple(cuts), "own")
 
     def document(self, coordinate: Sequence[int], shape: Sequence[int]) -> document.Place:
         """Return the place by INDXG2P and INDXG2L."""
-        dims = []
-        for n, (block, first, processes, _) in zip(shape, self.dims, strict=True):
-            if processes is None:
-                dims.append((n, 0, 1))
+        dims = list[tuple[int, int, int] | list[int]]()
+        for n, (block, first, processes, _, sizes) in zip(shape, self.dims, strict=True):
+            if processes is None or sizes:
+                dims.append((n, 0, 1) if processes is None else [*sizes])
                 continue
             nb, p = known((-(-n // processes) if block is None else block, processes))
             dims.append((nb or 1, first, p))
@@ -533,7 +539,8 @@ class BlockCyclic(Placement):
         sharding = self.sharding(len(shape))
         uneven = [k for k, n in enumerate(shape) if isinstance(n, int) and sharding.is_uneven(k, n)]
         return tuple(
-            f"dimension {k} of {shape[k]} is uneven: processes have the sizes that NUMROC gives, "
+            f"dimension {k} of {shape[k]} is uneven: processes have the sizes that "
+            f"{'are listed' if self.dims[k].sizes else 'NUMROC gives'}, "
             "and local arrays of their own size"
             for k in uneven
         )
