@@ -189,6 +189,7 @@ _LONGER: Final = {
 # What methods of values are short for, besides the public names.
 _METHODS: Final = {
     "html_of": "interfaces.api.pictures",
+    "local_part": "interfaces.explanations.holding",
     "sliders": "interfaces.api.pictures",
     "to_jax": "interfaces.api.conversions",
     "to_torch": "interfaces.api.conversions",

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
+from itertools import product
 from typing import Any
 
 import numpy as np
+import pytest
 from sympy import sympify
 
 import morello_layouts as ml
@@ -22,6 +25,8 @@ TEXTS = (
     "f64[20,9], (CYCLIC(3, first=1), BLOCK) ONTO (2, 4)",
     "f32[7,3], (CYCLIC, *) ONTO (3)",
     "desc=[1, 0, 20, 9, 4, 2, 1, 0, 12], grid=(2, 3)",
+    "f32[17,5], [Shard(0), Shard(0), Shard(1), Shard(0)], mesh=(2, 3, 2, 2)",
+    "f32[11,4], (GEN_BLOCK(2, 0, 9, 1), BLOCK) ONTO (4, 3)",
 )
 
 
@@ -59,6 +64,49 @@ def test_counts(text: str) -> None:
         held = [int(at_sizes(h, at)) for h in found.held]
         assert held == [*sharding.local_shape(m.shape, device)]
         assert int(np.prod(held)) == on[device]
+
+
+@each_row("text", TEXTS)
+def test_a_device_holds_what_places_say(text: str) -> None:
+    m, found = ml.index_map(text), ml.shards(text)
+    numbers, is_own = np.arange(int(np.prod(m.shape))).reshape(m.shape), "Shard" in text
+    there: dict[int, dict[int, int]] = {device: {} for device in range(found.devices)}
+    for number, at in enumerate(np.ndindex(*m.shape)):
+        for place in m.place(*at).holders:
+            there[place["device"]][number] = place["offset"]
+    for device, offsets in there.items():
+        part = m.local(device)
+        assert part.shape == tuple(map(len, part.indices))
+        own = numbers[np.ix_(*part.indices)]
+        assert [*own.reshape(-1)] == sorted(offsets)
+        if own.size and not is_own and "ONTO" not in text:
+            assert [*part.map.table().reshape(-1)] == [offsets[x] for x in own.reshape(-1)]
+        with suppress(ml.UnsupportedError):
+            assert (numbers[part.index] == own).all()
+
+
+def chunks(x: Any, counts: list[int]) -> list[Any]:
+    """What ``torch.chunk`` of chunks gives: parts of the ceiling, a smaller one, and none."""
+    for n in counts:
+        size = -(-len(x) // n)
+        yield_from = [x[k * size : (k + 1) * size] for k in range(n)]
+        return [part for each in yield_from for part in chunks(each, counts[1:])]
+    return [x]
+
+
+def test_a_chunk_of_an_uneven_chunk_is_cut_by_its_own_size() -> None:
+    for n, counts in product(range(1, 40), ([2, 2], [3, 2], [2, 4, 3])):
+        words, mesh = ", ".join(["Shard(0)"] * len(counts)), ", ".join(map(str, counts))
+        m = ml.index_map(f"f32[{n}], placements=[{words}], mesh=({mesh})")
+        wanted = [[*part] for part in chunks(np.arange(n), counts)]
+        assert [[*m.local(k).indices[0]] for k in range(len(wanted))] == wanted
+        assert n % 7 or ml.verify(m).holds
+
+
+def test_numbers_of_lists_must_fit() -> None:
+    for text in ("f32[9], (GEN_BLOCK(4, 4)) ONTO 2", "f32[9], (GEN_BLOCK(9)) ONTO 2"):
+        with pytest.raises(ml.LayoutError, match="expected 2 sizes that add up to 9"):
+            ml.index_map(text)
 
 
 @each_row(

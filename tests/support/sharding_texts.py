@@ -80,7 +80,10 @@ def by_blocks(random: Random) -> str:
     for _ in range(rank):
         count = random.randrange(1, 4)
         first = random.randrange(count)
-        kind = random.choice(["*", "BLOCK", f"CYCLIC({random.randrange(1, 5)}, first={first})"])
+        sizes = ", ".join(str(random.randrange(13)) for _ in range(count - 1))
+        listed = f"GEN_BLOCK({sizes}{sizes and ', '}13)"
+        cyclic = f"CYCLIC({random.randrange(1, 5)}, first={first})"
+        kind = random.choice(["*", "BLOCK", cyclic, listed])
         words.append(kind)
         grid += [] if kind == "*" else [count]
     return f"{array_of(random, rank)}, ({', '.join(words)}) ONTO ({', '.join(map(str, grid))})"

@@ -408,6 +408,26 @@ class IndexMap(CoordinateMap):
         is_plain = not self.recipe.axis_names
         return self(*coordinate) if is_plain else self.physical_coordinates(*coordinate)[k]
 
+    def local(self, device: int) -> Any:
+        """Return the part of the array that a device holds: its indices, and its buffer's map.
+
+        Args:
+            device: the number of the device.
+
+        Returns:
+            A ``DevicePart``. Its ``index`` has slices, as JAX gives them to a callback.
+
+        Raises:
+            UnsupportedError: if the layout has no devices, or sizes are symbolic.
+            LayoutError: if there is no such device.
+
+        >>> from morello_layouts import index_map
+        >>> part = index_map("f32[10,16]{1,0:T(8,128)}, sharding={devices=[4,2]<=[8]}").local(5)
+        >>> part.index, part.shape, part.map(1, 2)
+        ((slice(6, 9, None), slice(8, 16, None)), (3, 8), 130)
+        """
+        return from_front("local_part")(self, device)
+
     def element(self, /, **place: Any) -> Any:
         """Return the coordinate of the element at a place, or None for padding.
 

@@ -19,7 +19,7 @@ from morello_layouts.interfaces.cli.terminal import Answer, in_options
 
 if TYPE_CHECKING:
     from morello_layouts.core.maps import IndexMap
-    from morello_layouts.interfaces.explanations.holding import Shards
+    from morello_layouts.interfaces.explanations.holding import DevicePart, Shards
     from morello_layouts.interfaces.explanations.rows import Explanation, Medium
     from morello_layouts.machines.resharding import Plan
     from morello_layouts.outputs.picture import Line, Picture
@@ -205,20 +205,23 @@ def shards(
     shape: Shape | None = None,
     *,
     at: Sequence[int] | None = None,
+    device: int | None = None,
     assuming: Assuming | None = None,
     **more: Any,
-) -> Shards | Answer:
+) -> Shards | DevicePart | Answer:
     """Say what each device holds of a sharded array: sizes, bytes, imbalance, copies.
 
     The array is on devices, as HLO, Shardy, JAX, torch or ScaLAPACK write it.
 
     Args:
         at: also say where the element at this coordinate is.
+        device: say only which indices this device holds, and where its buffer has them.
     """
-    found = explanations.shards(layout, shape, assuming=assuming, **more)
+    m = api.index_map(layout, shape, assuming=assuming)
+    found = explanations.shards(m, **more) if device is None else m.local(device)
     if at is None:
         return found
-    place = api.index_map(layout, shape, assuming=assuming).place(*at)
+    place = m.place(*at)
     facts = {**plain(found), "places": place.holders}
     return Answer(facts, f"{found}\n{at} is at {place}")
 

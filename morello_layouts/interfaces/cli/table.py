@@ -204,8 +204,10 @@ ROWS: Final = {row.name: row for row in (
         "\"f32[M,N], mesh={'x': 8}, spec=P('x', None)\"",
         "\"bf16[K], mesh={'x': 8}, spec=P('x')\" --blocks 32",
         '"f32[1000], placements=[Shard(0)], mesh=(16)" --coordinate 999 --json',
+        '"f32[61,8], (GEN_BLOCK(14,15,16,16), BLOCK) ONTO (4, 2)" --device 5',
     ), "layouts:shards", json={
-        "": "*interfaces.explanations:Shards", " with --coordinate also": "places"}),
+        "": "*interfaces.explanations:Shards", " with --coordinate also": "places",
+        " with --device": "*interfaces.explanations:DevicePart"}),
     Row("reshard", "Say what must move between two shardings.", "reshard, rematerializations", (
         """"f32[16,16], mesh={'x': 2, 'y': 4}, spec=P('x', 'y')" \\
     "f32[16,16], mesh={'x': 2, 'y': 4}, spec=P(('x', 'y'), None)\"""",

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 from morello_layouts.core.lazy import loader
 
 if TYPE_CHECKING:
-    from morello_layouts.interfaces.explanations.holding import Shards, shards
+    from morello_layouts.interfaces.explanations.holding import DevicePart, Shards, shards
     from morello_layouts.interfaces.explanations.report import ArrayReport
     from morello_layouts.interfaces.explanations.rows import Explanation, explain
 
-__all__ = ["ArrayReport", "Explanation", "Shards", "explain", "shards"]
+__all__ = ["ArrayReport", "DevicePart", "Explanation", "Shards", "explain", "shards"]
 
 __getattr__ = loader(
     __name__,
-    {"rows": "Explanation explain", "holding": "Shards shards", "report": "ArrayReport"},
+    {"rows": "Explanation explain", "holding": "DevicePart Shards shards", "report": "ArrayReport"},
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from math import prod
@@ -14,12 +15,14 @@ from morello_layouts.core.description import count, times
 from morello_layouts.core.expr.conversions import size_to_sympy
 from morello_layouts.core.expr.sizes import Int, SizeExpr
 from morello_layouts.core.fields import Displayed, frozen
-from morello_layouts.core.lazy import sympy
+from morello_layouts.core.lazy import numpy as np, sympy
 from morello_layouts.core.limits import SHARD_SIZES
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.recipe import known
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.interfaces.api.layouts import Assuming, LayoutLike, Shape, index_map
+from morello_layouts.machines.resharding.combs import Run, part
+from morello_layouts.machines.resharding.exchange import exchange
 from morello_layouts.notations.sharding.layout import ShardedLayout, headline, numbered
 from morello_layouts.notations.sharding.sharding import MeshDigit, Sharding
 from morello_layouts.notations.xla import XlaLayout
@@ -99,6 +102,89 @@ class Shards(Displayed):
         return "\n".join([*lines, *(f"  {cut.text}" for cut in self.cuts), *self.notes])
 
 
+@frozen(slots=False)
+class DevicePart(Displayed):
+    """What one device holds of a sharded array, and how it lies in the device's buffer."""
+
+    json_keys: ClassVar = ("device", "shape", "runs", "buffer=text", "buffer_size=map.size")
+
+    device: int  #: the device.
+    #: for each dimension of the array the indices that the device holds, in ascending order.
+    runs: tuple[tuple[Run, ...], ...]
+    #: the offset in the device's buffer, of coordinates that count what the device holds.
+    map: IndexMap
+    sizes: tuple[int, ...]  #: the sizes of the whole array.
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many indices of each dimension the device holds."""
+        return tuple(sum(run.size for run in runs) for runs in self.runs)
+
+    @property
+    def text(self) -> str:
+        """The map in words."""
+        return str(self.map)
+
+    @property
+    def index(self) -> tuple[slice, ...]:
+        """The part as slices: what ``jax.make_array_from_callback`` gives its callback.
+
+        A dimension that is not cut is ``slice(None)``, as in JAX.
+
+        Raises:
+            UnsupportedError: if blocks go around, which one slice cannot say.
+        """
+        pairs = zip(self.runs, self.sizes, strict=True)
+        return tuple(_slice(dim, runs, n) for dim, (runs, n) in enumerate(pairs))
+
+    @property
+    def indices(self) -> tuple[Any, ...]:
+        """The same as arrays of numbers, also for blocks that go around, for ``np.ix_``."""
+        return tuple(np.array([x for run in runs for x in run], np.int64) for runs in self.runs)
+
+    def __str__(self) -> str:
+        if 0 in self.shape:
+            return f"device {self.device} holds nothing"
+        along = (" or ".join(map(str, runs)) for runs in self.runs)
+        where = ", ".join(f"d{dim} in {runs}" for dim, runs in enumerate(along))
+        return (
+            f"device {self.device} holds {where}: {times(self.shape)} elements\n"
+            f"  in a buffer of {count(self.map.size, 'slot')}: {self.text}"
+        )
+
+
+def _slice(dim: int, runs: Sequence[Run], extent: int) -> slice:
+    if len(runs) > 1 or any(run.count > 1 and run.block > 1 for run in runs):
+        raise UnsupportedError(
+            f"dimension {dim}: the device holds {' or '.join(map(str, runs))}",
+            "a slice has indices at equal distances",
+            "take all indices: x[np.ix_(*part.indices)]",
+        )
+    first = runs[0] if runs else Run(0, 0)
+    if first.size == extent:
+        return slice(None)
+    stop = first.start + first.block + first.period * (first.count - 1)
+    return slice(first.start, stop, first.period if first.count > 1 else None)
+
+
+def local_part(m: IndexMap, device: int) -> DevicePart:
+    """Return what a device holds, for ``IndexMap.local``."""
+    layout, shape = _sharded(m), known(m.recipe.shape)
+    sharding = layout.placement.sharding(len(shape))
+    mesh, own = sharding.mesh, exchange(sharding, sharding, shape).source
+    as_int(device, "device", 0, known((mesh.devices,))[0] - 1)
+    at = own.values(device)
+    cuts = enumerate(zip(own.cuts, shape, strict=True))
+    combs = [() if at is None else part(cut, at, n) for _, (cut, n) in cuts]
+    runs = tuple(tuple(run for comb in each for run in comb.runs()) for each in combs)
+    held = tuple(sum(run.size for run in each) for each in runs)
+    room = held if sharding.local_rule == "own" else sharding.local_dims(shape)
+    local = index_map(layout.local or XlaLayout.descending(len(shape)), room)
+    if room != held:
+        local = local[tuple(slice(n) for n in held)]
+    return DevicePart(device, runs, replace(local, element_type=layout.element), shape)
+
+
 def _devices(number: Any) -> str:
     return count(number, "device") if isinstance(number, int) else f"{number} devices"
 
@@ -161,9 +247,13 @@ the smallest size that does so is 2
     (K/8 <= K - 1) & Ne(Mod(ceiling(K/8), 32), 0)
     """
     m = index_map(layout, shape, assuming=assuming)
+    return _shards(m, _sharded(m), blocks)
+
+
+def _sharded(m: IndexMap) -> ShardedLayout:
     own = None if m.origin is None else m.origin.layout
     if isinstance(own, ShardedLayout):
-        return _shards(m, own, blocks)
+        return own
     raise UnsupportedError(
         f"{m.source or m}: expected an array on devices, got one in a single buffer",
         "a sharding says which device holds which part",

@@ -362,7 +362,10 @@ def _own_end(sharding: Sharding, shape: Sequence[Int], first: int) -> End:
     joined = [x.axes for x in every if (x.first or x.starts) and len(x.axes) > 1]
     groups = [*joined, *((name,) for name in digits if not any(name in g for g in joined))]
     own = [
-        MeshAxis(group[0] if len(group) == 1 else f"({', '.join(group)})", tuple(digits[x] for x in group))
+        MeshAxis(
+            group[0] if len(group) == 1 else f"({', '.join(group)})",
+            tuple(digits[x] for x in group),
+        )
         for group in groups
     ]
     axes = dict(enumerate((axis for axis in own if axis.size > 1), first))

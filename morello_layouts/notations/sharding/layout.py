@@ -366,9 +366,7 @@ def _spread(digit: MeshDigit) -> tuple[int, ...]:
             "give a size that the devices divide",
         )
     used = [
-        k * digit.block + j
-        for k, (a, b) in enumerate(pairwise(digit.starts))
-        for j in range(b - a)
+        k * digit.block + j for k, (a, b) in enumerate(pairwise(digit.starts)) for j in range(b - a)
     ]
     return (*used, *sorted({*range(room)} - {*used})) if room > n else tuple(used)
 
@@ -480,7 +478,8 @@ def local_coordinates(
             if digit.starts:
                 number = zero + digit.number(rest, n)
                 inside = rest - sum(
-                    ((rest + (n - s)) // n * (s - r) for r, s in pairwise(digit.starts) if s < n), zero
+                    ((rest + (n - s)) // n * (s - r) for r, s in pairwise(digit.starts) if s < n),
+                    zero,
                 )
             rest = inside
             if not digit.axes:

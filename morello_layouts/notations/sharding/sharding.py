@@ -202,7 +202,7 @@ class MeshDigit:
 
         >>> from morello_layouts.core.expr import variable
         >>> print(MeshDigit(3, 3, ("x",), 0, (0, 3, 4, 6)).number(variable("d0", 0, 5), 6))
-        (d0 + 3)//6 + (d0 + 2)//6
+        (d0 + 2)//6 + (d0 + 3)//6
         """
         return sum(((x + (extent - s)) // extent for s in self.starts[1:-1] if s < extent), 0 * x)
 
@@ -274,7 +274,7 @@ class Sharding:
 
         >>> mesh = Mesh((("x", 2), ("y", 4)))
         >>> Sharding(mesh, ((Level(("x", "y")),),)).digits(0, 100)
-        (MeshDigit(block=13, count=8, axes=('x', 'y'), first=0),)
+        (MeshDigit(block=13, count=8, axes=('x', 'y'), first=0, starts=()),)
         """
         found = list[MeshDigit]()
         within = extent

@@ -405,10 +405,10 @@ class DTensorSharding(Placement):
         for dim, n in enumerate(shape):
             if not isinstance(n, int) or not sharding.is_uneven(dim, n):
                 continue
-            again = "" if len(sharding.cuts[dim]) < 2 else ", for each axis of what is there"
             found.append(
                 f"dimension {dim} of {n} is uneven: torch.chunk gives parts of "
-                f"{sharding.local_dims(shape)[dim]}, a smaller one, and empty ones at the end{again}"
+                f"{sharding.local_dims(shape)[dim]}, a smaller one, and empty ones at the end"
+                + ("" if len(sharding.cuts[dim]) < 2 else ", for each axis of what is there")
             )
             if any(p and p[0] == dim and p[1] > 1 for p in self.placements):
                 found.append(
