@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
@@ -15,17 +15,29 @@ from morello_layouts.interfaces.exercises import Exercise
 
 
 class Exercises(Directive):
-    """List the question and the hint of each exercise."""
+    """List the question and the hint of each exercise, or the solutions of those that are named."""
+
+    option_spec: ClassVar = {"solutions": str.split}
 
     def run(self) -> list[nodes.Node]:
         """Return the entries."""
         lines = []
+        for name in self.options.get("solutions", ()):
+            exercise = getattr(exercises, name)
+            (wrong, why), *_ = exercise.errors
+            lines += [f"``{name}``: ``{exercise.solution}``", f"   {_text(exercise.reason)}", ""]
+            lines += [f"   Wrong: ``{wrong}``. {_text(why)}", ""]
+        if lines:
+            return self._parsed(lines)
         for name in exercises.__all__:
             exercise = getattr(exercises, name)
             if isinstance(exercise, Exercise):
                 lines += [f".. py:data:: {name}", "   :type: Exercise", ""]
                 lines += [f"   {_text(exercise.question)}", ""]
                 lines += [f"   *Hint:* {_text(exercise.hint)}", ""] if exercise.hint else []
+        return self._parsed(lines)
+
+    def _parsed(self, lines: list[str]) -> list[nodes.Node]:
         box = nodes.container()
         self.state.nested_parse(StringList(lines, "exercises"), self.content_offset, box)
         return list(box.children)

@@ -53,7 +53,7 @@ def test_a_run_shows_what_is_committed(path: Path) -> None:
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 def test_a_notebook_is_short_and_asserts(path: Path) -> None:
     code, text = cells(path, "code"), cells(path, "markdown")
-    assert len(code) + len(text) < 40
+    assert len(code) + len(text) < 46
     assert source(text[0]).startswith("# ")
     assert path.stat().st_size < LARGEST
     assert sum("assert" in source(cell) for cell in code) >= 3
@@ -74,6 +74,22 @@ def test_each_section_ends_with_an_exercise(path: Path) -> None:
     assert len(sections) >= 3
     without = [s[0].splitlines()[0] for s in sections[:-1] if "ml.exercises." not in "\n".join(s)]
     assert not without
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_the_end_sums_up_each_section(path: Path) -> None:
+    text = [source(cell) for cell in cells(path, "markdown")]
+    sections = sum(cell.startswith("## ") for cell in text) - 1
+    title, _, rest = text[-1].partition("\n")
+    assert title == "## What you know now"
+    summary, _, onward = rest.partition("### Where to go on")
+    assert summary.count("\n- ") >= sections
+    assert "](" in onward
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_text_reads_without_a_renderer_of_formulas(path: Path) -> None:
+    assert not [source(cell) for cell in cells(path, "markdown") if "$" in source(cell)]
 
 
 def test_the_notebooks_ask_every_exercise() -> None:

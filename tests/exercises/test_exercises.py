@@ -25,17 +25,18 @@ WRONG: dict[str, list[tuple[Any, Any]]] = {
     "smallest_pitch": [("65", 65), (80, 2), (88, 88)],
     "swizzle_by_hand": [
         ("32*i + j", (0, 1)),
-        ("32*j + i", (0, 1)),
-        ("33*i + j", 1054),
+        ("32*j + i", 32),
+        ("33*i + j", 2110),
+        ("32*i + (i ^ j)", 2079),
         # right in the first row and column
-        ("32*i + (i ^ j ^ ((j//16 + i%2 - ((j//16) ^ (i%2)))//2))", (16, 17)),
+        ("32*i + (i%32 ^ j ^ ((j//16 + i%2 - ((j//16) ^ (i%2)))//2))", (0, 1)),
     ],
     "half_rows": [
         ("32*i + j", (0, 2)),
         ("32*i + (j ^ 8*(i%4))", (0, 4)),
         (
             "32*i + (j ^ 8*((i//2)%4) ^ (8*((j//16 + (i//2)%2 - ((j//16) ^ ((i//2)%2)))//2)))",
-            (4, 6),
+            (0, 2),
         ),
     ],
     "swizzle_of_bytes": [("Sw<3,3,3>", 32), ("Sw<3,4,4>", 64)],
@@ -47,12 +48,8 @@ WRONG: dict[str, list[tuple[Any, Any]]] = {
     "empty_device": [(36, 1), ("40", 5), (16, None), ("x", None)],
     "row_on_its_process": [("i//3", (1,)), ("i//2%3", (1,))],
     "position_of_any_element": [("A*B*i + B*j + k", (0, 1, 0)), ("B*i + C*j + k", (1, 0, 0))],
-    "tile_and_place_in_it": [("4*(2*(i//2) + j//2) + 2*(i%2) + j%2", (2, 0)), ("5*i + j", (0, 2))],
     "bit_of_a_boolean": [("128*i + j", (0, 1)), ("32*j + i", (32, 0))],
-    "length_of_a_buffer": [(24, 24), ("16", 16)],
-    "operand_in_fast_memory": [("131072*i + 4096*j + k", (0, 0, 1))],
-    "without_division": [("i//64", None), ("1", (0,))],
-    "rounded_quotient": [((99, 33), (99, 33)), ((49, 49), None), ("x", None)],
+    "rounded_quotient": [((99, 33), (99, 33)), ((49, 49), (49, 49)), ("x", None)],
     "longest_row": [(9, ((0, 8), (1, 0))), (7, None)],
     "least_moved": [(144, 144), ("108", 108)],
     "offset_of_a_loop": [
@@ -69,7 +66,7 @@ WRONG: dict[str, list[tuple[Any, Any]]] = {
     "rows_of_the_last_tile": [("(m + 1)%8", (7,)), ("m + 1 - 8*(m//8)%8", (8,)), ("8", (0,))],
     "offset_in_panels": [("16*k + c", (1, 0, 0)), ("16*P*k + 16*p + c", (0, 1, 0))],
     "right_by_luck": [((0, 1), (0, 1)), ((0, 0), (0, 0)), ((16, 0), None), ("x", None)],
-    "sizes_that_hide_it": [((8, 2), (0, 1)), ((6, 1), None), (8, None)],
+    "sizes_that_hide_it": [((8, 8), (0, 4)), ((8, 2), None), ((1, 4), None), (8, None)],
     "nobody_wrote": [("8*(3 - m%4)", (0,)), ("2*(m + 1)", (0,))],
     "slot_of_the_writer": [("8*(p//8) + 2*(p%4) + (p//4)%2", (1,)), ("p", (1,))],
     "token_of_a_slot": [("p//2", (1,)), ("p%4", (8,))],
@@ -195,9 +192,9 @@ WRONG: dict[str, list[tuple[Any, Any]]] = {
         ("f32[8,128]{1,0:T(8,128)}", None),  # another array
     ],
     "transpose_without_copy": [
-        ("{1,0:T(32,128)(4,1)}", (0, 1)),
-        ("{0,1:T(8,128)(4,1)}", (0, 128)),
-        ("{0,1}", (0, 1)),
+        ("{2,1,0:T(32,128)(4,1)}", (0, 0, 1)),
+        ("{0,2,1:T(8,128)(4,1)}", (0, 0, 128)),
+        ("{0,2,1}", (0, 0, 1)),
     ],
     "slot_of_a_column": [("4*(p%6) + p//6", (1,)), ("6*p", (4,))],
     "slot_of_a_row": [
@@ -269,7 +266,7 @@ def test_the_reply_to_a_wrong_answer() -> None:
         ("(6,4)(2,1)", "write for example {1,0:T(6,4)(2,1)}"),
         ("[1, 0, 1 p(3)]", "8"),
         ("[1, 0, 1 p(4]", "expected"),
-        ("k", "got k"),
+        ("k", "found k"),
         ("f32[6,9]", "expected an answer for the shape [6,8], got the shape [6,9]"),
         (ml.index_map("[0, 1]", (8, 6)), "got the shape [8,6]"),
         (ml.from_sympy((8, 6), "d0"), "got the shape [8,6]"),
@@ -460,7 +457,6 @@ PASTED = [
     ("evens_first", "[0, 0 oe(8)]"),
     ("result_offset", "f32[130,10,6,24]{0,3,2,1:T(8,128)}"),
     ("each_term_once", "[0, 1, 0 p(2)]"),
-    ("tile_and_place_in_it", "f32[3,5]{1,0:T(2,2)}"),
     ("position_of_any_element", "{2,1,0}"),
     ("fewer_mods", "[0, 1, 0 p(4), 1 p(4)]"),
 ]
@@ -471,3 +467,72 @@ def test_the_pasted_layout_is_not_a_formula(name: str, layout: str) -> None:
     reply = EXERCISES[name](layout)
     assert reply.right is False
     assert "write a formula of" in reply.comment
+
+
+@each_row("name", EXERCISES)
+def test_known_errors_get_their_reason(name: str) -> None:
+    """Each is wrong, and no other known error of the exercise is the same answer."""
+    exercise = EXERCISES[name]
+    assert exercise.reason
+    assert len(exercise.errors) >= 1
+    for answer, why in exercise.errors:
+        said = exercise(answer)
+        assert said.right is False
+        assert said.why == why
+        assert str(said).endswith(why)
+
+
+def test_an_error_in_another_form_gets_its_reason() -> None:
+    assert "3 is the number of rows" in ml.exercises.row_by_row("j + 3*i").why
+    assert "3 is the number of rows" in ml.exercises.row_by_row(lambda i, j: 3 * i + j).why
+    assert ml.exercises.two_way_pitch("LD = 33").why == ml.exercises.two_way_pitch(33).why != ""
+    assert ml.exercises.row_by_row("7*i + j").why == ml.exercises.row_by_row("4*i + j").why == ""
+
+
+def test_a_reply_draws_both_and_hides_the_right_text() -> None:
+    said = ml.exercises.ragged_tiles("{1,0:T(4,2)}")
+    page = said._repr_html_()
+    assert page.count("<svg") == page.count("<details>") == 1
+    assert "{1,0:T(4,2)}" in page
+    assert "T(2,4)" not in page
+    beside = str(said.picture())
+    assert "in the other layout" in beside
+    assert ml.exercises.ragged_tiles("{1,0:T(2,4)}").picture() is None
+    assert ml.exercises.minutes("s//60").picture() is None  # minutes are no offsets
+    outside = ml.exercises.every_slot_once("4*i + j + 8*k")  # an offset outside of the buffer
+    assert outside.picture() is not None
+    named = ml.exercises.offset_in_panels("16*k + c")  # drawn at the sizes that show it
+    assert named.picture() is not None
+
+
+@each_row(
+    "name, answer",
+    [
+        ("rounded_quotient", (98, 49)),
+        ("longest_row", "N = 8"),
+        ("two_way_pitch", "LD=34"),
+        ("loops_row_by_row", "i0,i1,j0,j1"),
+        ("find_a_collision", "((0,63),(1,0))"),
+        ("holder_of_an_element", "lane 7, register 2"),
+        ("row_by_row", "offset = 4*i + j"),
+        ("sizes_that_hide_it", "(3, 4)"),
+    ],
+)
+def test_the_form_of_a_right_answer_does_not_matter(name: str, answer: Any) -> None:
+    assert EXERCISES[name](answer).right is True
+
+
+@each_row(
+    "name, answer, told",
+    [
+        ("each_term_once", "(0, Dynamic), (1, Dynamic), (0, Packed(2))", "a formula of i, j"),
+        ("row_by_row", "4i + j", "write 4*i"),
+        ("row_by_row", "4*row + col", "write i, j"),
+        ("blocks", "12*(i/2) + 6*(j/3) + 3*(i%2) + j%3", "write //"),
+        ("middle_first", "(1,2,0)", "write [1,2,0] from slow to fast"),
+    ],
+)
+def test_what_students_write_gets_an_error_that_helps(name: str, answer: str, told: str) -> None:
+    said = EXERCISES[name](answer)
+    assert said.right is False
+    assert told in said.comment

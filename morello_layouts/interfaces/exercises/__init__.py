@@ -7,6 +7,7 @@ Call an exercise with an answer; a wrong answer gets a counterexample.
 Right: the same offset at every coordinate
 >>> ml.exercises.row_by_row("i + 3*j")
 Not yet: at i = 0, j = 1 the offset is 1, yours is 3
+This goes column by column: neighbours in a row are 3 apart.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from html import escape
 from inspect import signature
@@ -15,15 +15,22 @@ from morello_layouts.core.lazy import regex
 from morello_layouts.core.limits import EXERCISE_TEXT
 from morello_layouts.core.maps import AffineMap, IndexMap, Map
 from morello_layouts.errors import LayoutError, ParseError, ShapeError
-from morello_layouts.interfaces.api import equal, from_sympy, index_map
+from morello_layouts.interfaces.api import draw, equal, from_sympy, index_map
 from morello_layouts.interfaces.api.layouts import Shape, subject
 from morello_layouts.notations import parse, parse_expression
 
 if TYPE_CHECKING:
+    from morello_layouts.outputs.picture import Picture
     from morello_layouts.proof import Proof
 
 _TILES: Final = regex(r"(?=T|.*,)T?\s*(\(\s*[\d*]+(\s*,\s*[\d*]+)*\s*\)\s*)+")
 _OUR_NAMES: Final = regex(r"\bd\d+\b")
+_NAME: Final = regex(r"(?<![\w])[A-Za-z_]\w*")
+_PRODUCT: Final = regex(r"(?<![\w])(\d+)([A-Za-z_]\w*)")
+_FRACTION: Final = regex(r"(?<!/)/(?!/)")
+_FEW: Final = {"max_rows": 12, "max_columns": 12, "max_slices": 2}  # of a reply's pictures
+_NUMBER: Final = regex(r"(?<![\w.])-?\d+(?![\w.])")
+_FUNCTIONS: Final = frozenset({"floor", "ceil", "ceiling", "Mod", "min", "max", "abs"})
 
 
 @frozen
@@ -33,6 +40,7 @@ class AnswerReader:
     shape: Shape  #: the sizes of the array, in elements; symbolic ones as names.
     names: tuple[str, ...] = ()  #: the coordinates in formulas, beside ``d0, d1, …``.
     size: int | None = None  #: elements of the buffer, for answers that are formulas.
+    formula: bool = False  #: whether a text is a formula, unless it is a layout as it stands.
 
     def read(self, answer: Any) -> IndexMap | AffineMap:
         """Return the map of an answer: text, a SymPy expression, a map, or a function."""
@@ -55,7 +63,31 @@ class AnswerReader:
             )
         if _TILES.fullmatch(text.strip()):
             raise self._tiles_alone(text.strip())
-        return self._layout(text) if _is_layout(text) else self._formula(text)
+        self._require_signs(text)
+        if _is_layout(text, whole=self.formula):
+            return self._layout(text)
+        formula = text.rpartition("=")[2] if text.count("=") == 1 else text
+        self._require_readable(formula)
+        return self._formula(formula)
+
+    def _require_signs(self, text: str) -> None:
+        for found in _PRODUCT.finditer(text):
+            if found[2] in self.names:
+                fix = f"write {found[1]}*{found[2]}"
+                raise LayoutError(f"expected *, found {found[0]}", "a product has a sign", fix)
+
+    def _require_readable(self, formula: str) -> None:
+        """Refuse what students write in formulas, where the grammar's error would not help."""
+        sizes = {name for size in self.shape for name in _NAME.findall(str(size))}
+        known = {*self.names, *sizes, *_FUNCTIONS}
+        if _FRACTION.search(formula):
+            told = "expected //, found a single /"
+            raise LayoutError(told, "an offset is a whole number", "write //, which rounds down")
+        other = [name for name in _NAME.findall(formula) if name not in known]
+        if self.names and other and not _OUR_NAMES.search(formula):
+            names = ", ".join(self.names)
+            told = f"expected a formula of {names}, found {other[0]}"
+            raise LayoutError(told, "a formula has the names of the question", f"write {names}")
 
     def _layout(self, layout: Any) -> IndexMap:
         value = subject(layout).value
@@ -114,6 +146,13 @@ class AnswerReader:
 
     def _tiles_alone(self, tiles: str) -> LayoutError:
         order = ",".join(str(k) for k in reversed(range(len(self.shape))))
+        numbers = tiles.strip("() ").replace(" ", "")
+        if sorted(numbers.split(",")) == sorted(order.split(",")):
+            return LayoutError(
+                f"expected a layout, got {tiles}",
+                "an order of dimensions has brackets that say at which end it begins",
+                f"write [{numbers}] from slow to fast, or {{{numbers}}} from fast to slow",
+            )
         return LayoutError(
             f"expected a layout, got only its tiles: {tiles}",
             "a layout begins with the order of its dimensions, from fast to slow",
@@ -130,13 +169,15 @@ def _is_formula(answer: Any) -> bool:
     return number or isinstance(answer, str | tuple) or hasattr(answer, "free_symbols")
 
 
-def _is_layout(text: str) -> bool:
-    """Return whether a text is a layout, or if it is neither, closer to a layout than a formula."""
+def _is_layout(text: str, *, whole: bool) -> bool:
+    """Return whether a text is a layout; or if not ``whole``, closer to a layout than a formula."""
     if text.strip().isdecimal():
         return False  # also Morello's short form of one dimension, which is not meant here
     try:
         return getattr(parse(text), "title", None) != "formula"
     except ParseError as layout:
+        if whole:
+            return False
         try:
             parse_expression(text, {})
         except ParseError as formula:
@@ -160,20 +201,45 @@ class Feedback:
     comment: str  #: the reason, with the place at which the answer is wrong.
     #: a coordinate at which the answer is wrong, or another value that shows it.
     counterexample: Any = None
+    why: str = ""  #: what the answer mistook, if it is a known one.
+    #: the answer and a right one, as maps of numbers; empty for answers that are not maps.
+    maps: tuple[IndexMap | AffineMap, ...] = ()
+    place: tuple[int, ...] = ()  #: the element at which the maps differ, for the picture.
 
     def __bool__(self) -> bool:
         return self.right is True
 
     def __str__(self) -> str:
         verdict = {True: "Right", False: "Not yet", None: "Not decided"}[self.right]
-        return f"{verdict}: {self.comment}"
+        return f"{verdict}: {self.comment}" + (f"\n{self.why}" if self.why else "")
 
     def __repr__(self) -> str:
         return str(self)
 
     def _repr_html_(self) -> str:
         mark = {True: "✓", False: "✗", None: "?"}[self.right]
-        return f'<p><b>{mark}</b> <span style="white-space:pre-wrap">{escape(str(self))}</span></p>'
+        said = f'<p><b>{mark}</b> <span style="white-space:pre-wrap">{escape(str(self))}</span></p>'
+        drawn = self.picture()
+        if drawn is None:
+            return said
+        told = "See both: yours first, then a right one"
+        return f"{said}<details><summary>{told}</summary>{drawn._repr_svg_()}</details>"
+
+    def picture(self) -> Picture | None:
+        """Return the answer and a right one, side by side; None if they cannot be drawn."""
+        if not self.maps:
+            return None
+        yours, right = self.maps
+        dots = [self.place] if self.place else []
+        if right.recipe is not None:  # its text would be the answer
+            fields = {"shape": right.shape, "size": right.size, "names": right.names}
+            right = from_sympy(fields, right.expr)
+        try:
+            if isinstance(yours, AffineMap):  # it may leave the buffer
+                yours = replace(yours, buffer_size=None)
+            return draw(yours, right, dots=dots, formula=False, max_slots=0, **_FEW)
+        except LayoutError:
+            return None
 
 
 @frozen
@@ -205,28 +271,51 @@ class Exercise:
     size: int | None = None  #: elements of the buffer, for answers that are formulas.
     check: Check | None = None  #: decides about an answer that is not a map, such as coordinates.
     formula: bool = False  #: whether a layout is not an answer: the question asks for a formula.
+    reason: str = ""  #: why the solution is right, for those who teach.
+    errors: tuple[tuple[Any, str], ...] = ()  #: known wrong answers, each with what it mistook.
 
     def __call__(self, answer: Any) -> Feedback:
         """Check an answer; text that cannot be read is a wrong answer."""
         if self.check is not None:
-            return self.check(answer)
+            found = self.check(answer)
+            return self._with_reason(found, lambda known: self.check(known) == found)  # type: ignore[misc]
         try:
             given = self._map(answer)
             if self.formula and given.recipe is not None:
                 names = ", ".join(self.names)
                 return Feedback(False, f"this is a layout; write a formula of {names}")
-            proof = (self.judge or self._equals_solution)(given)
+            found = self._judged(given)
         except LayoutError as error:
             return Feedback(False, str(error))
+        if not found.maps:
+            return found
+        return self._with_reason(found, lambda known: equal(given, self._map(known)).holds is True)
+
+    def _judged(self, given: IndexMap | AffineMap) -> Feedback:
+        proof = (self.judge or self._equals_solution)(given)
         if isinstance(proof, Feedback):
-            return proof
+            return proof if proof.right else self._shown(proof, given)
         if proof.holds is None:
             return Feedback(None, proof.reason)
-        if self.judge is not None:
-            return Feedback(proof.holds, proof.reason, proof.counterexample)
         if proof.holds:
-            return self._right(given)
-        return Feedback(False, self._difference(proof.counterexample, given), proof.counterexample)
+            return self._right(given) if self.judge is None else Feedback(True, proof.reason)
+        found = proof.counterexample
+        told = self._difference(found, given) if self.judge is None else proof.reason
+        place = getattr(found, "at", found) if self.judge is None else ()
+        return self._shown(Feedback(False, told, found, place=place), given)
+
+    def _shown(self, found: Feedback, given: IndexMap | AffineMap) -> Feedback:
+        """Return a reply with the maps to draw: the answer's and the solution's, of known sizes."""
+        sizes = getattr(found.counterexample, "sizes", None) or {}
+        maps = given, self._map(self.solution)
+        return replace(found, maps=tuple(m.at(**sizes) if sizes else m for m in maps))
+
+    def _with_reason(self, found: Feedback, is_it: Callable[[Any], bool]) -> Feedback:
+        """Return a reply that says why, if the answer is one of the errors that are known."""
+        if found.right is not False:
+            return found
+        why = next((why for known, why in self.errors if is_it(known)), "")
+        return replace(found, why=why, maps=found.maps if self.value == "offset" else ())
 
     def _right(self, given: IndexMap | AffineMap) -> Feedback:
         """Return the reply to an answer that equals the solution, but may be too large."""
@@ -245,7 +334,7 @@ class Exercise:
         return equal(given, self._map(self.solution))
 
     def _map(self, answer: Any) -> IndexMap | AffineMap:
-        return AnswerReader(self.shape, self.names, self.size).read(answer)
+        return AnswerReader(self.shape, self.names, self.size, self.formula).read(answer)
 
     def _difference(self, found: Any, given: IndexMap | AffineMap) -> str:
         """Return a sentence with the first difference, in the question's terms."""
@@ -271,16 +360,24 @@ class Exercise:
         return f"**Exercise.** {self.question}{hint if self.hint else ''}"
 
 
-def number_of(answer: Any) -> int:
-    """Return an answer as a number, or -1.
+def numbers_of(answer: Any, count: int = 1) -> tuple[int, ...]:
+    """Return the whole numbers of an answer in their order; if it has not so many, each is -1.
 
-    >>> number_of("34"), number_of(34), number_of("many")
-    (34, 34, -1)
+    >>> numbers_of("LD = 34"), numbers_of(((0, 63), (1, 0)), 4), numbers_of("many"), numbers_of(0.5)
+    ((34,), (0, 63, 1, 0), (-1,), (-1,))
     """
-    try:
-        return int(answer) if isinstance(answer, str) else index(answer)
-    except (TypeError, ValueError):
-        return -1
+    found = tuple(_numbers(answer))
+    return found if len(found) == count else (-1,) * count
+
+
+def _numbers(answer: Any) -> Iterator[int]:
+    if isinstance(answer, str):
+        yield from map(int, _NUMBER.findall(answer[:EXERCISE_TEXT]))
+    elif isinstance(answer, Iterable):
+        for part in answer:
+            yield from _numbers(part)
+    else:
+        yield index(answer) if hasattr(answer, "__index__") else -1
 
 
 def _slots(given: IndexMap | AffineMap) -> int | None:

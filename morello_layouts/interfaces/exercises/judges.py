@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Sequence
 from itertools import permutations, product
 from math import prod
-from operator import index
 from typing import TYPE_CHECKING, Any, Final
 
 from morello_layouts.core.description import count
-from morello_layouts.core.lazy import numpy as np, regex
+from morello_layouts.core.lazy import regex
 from morello_layouts.core.maps import AffineMap, IndexMap
-from morello_layouts.interfaces.api import (
-    banks,
-    bitcast,
-    equal,
-    index_map,
-    is_bijective,
-    is_surjective,
-)
-from morello_layouts.interfaces.exercises.exercise import Feedback, number_of
-from morello_layouts.machines.gpu import BankConflicts, Lanes
+from morello_layouts.interfaces.api import bitcast, equal, index_map, is_bijective, is_surjective
+from morello_layouts.interfaces.exercises.exercise import Feedback, numbers_of
 
 if TYPE_CHECKING:
     from morello_layouts.proof import Proof
@@ -28,24 +20,19 @@ if TYPE_CHECKING:
 
 def middle_is_fastest(given: IndexMap | AffineMap) -> Proof | Feedback:
     """Check for a bijection with stride 1 along the middle dimension."""
-    offsets = given(*np.indices((2, 3, 4)))
-    wrong = np.argwhere(offsets[:, 1:] - offsets[:, :-1] != 1)
-    if len(wrong):
-        i, j, k = map(int, wrong[0])
+    for i, j, k in product(range(2), range(2), range(4)):
         here, there = given(i, j, k), given(i, j + 1, k)
-        comment = (
-            f"({i}, {j}, {k}) lies at {here}, and its neighbour ({i}, {j + 1}, {k}) at {there}"
-        )
-        return Feedback(False, comment, ((i, j, k), (i, j + 1, k)))
+        if there != here + 1:
+            comment = (
+                f"({i}, {j}, {k}) lies at {here}, its neighbour ({i}, {j + 1}, {k}) at {there}"
+            )
+            return Feedback(False, comment, ((i, j, k), (i, j + 1, k)))
     return is_bijective(given)
 
 
 def slots(answer: Any) -> Feedback:
     """Check that two elements lie in one slot of ``63*i + j``."""
-    try:
-        (i, j), (k, m) = (map(index, element) for element in answer)
-    except (TypeError, ValueError):
-        i = j = k = m = -1
+    i, j, k, m = numbers_of(answer, 4)
     if not all(0 <= x < 64 for x in (i, j, k, m)):
         comment = "give two elements, such as ((0, 1), (2, 3)), of rows and columns 0 to 63"
         return Feedback(False, comment)
@@ -113,32 +100,45 @@ def is_free(given: IndexMap | AffineMap) -> Proof | Feedback:
     """Check that the transpose of the program's parameter is a bitcast."""
     if given.recipe is None:
         return Feedback(False, "give a layout, such as {1,0:T(32,128)(4,1)}")
-    return bitcast("s8[128,256]{1,0:T(32,128)(4,1)}", given, correspondence=(1, 0))
+    parameter = "s8[64,128,256]{2,1,0:T(32,128)(4,1)}"
+    return bitcast(parameter, given, correspondence=(2, 0, 1))
 
 
-def _ways(pitch: int, columns: int, access: str, bits: int) -> int:
-    found = banks(f"({columns},{columns}):({pitch},1)", access, bits=bits)
-    assert isinstance(found, BankConflicts)
-    return found.ways
+def _busiest(starts: Sequence[int], bits: int) -> list[int]:
+    """Return the lanes that ask the busiest bank for different words in one round.
+
+    Lanes read 4 bytes of 32-bit elements, 32 lanes in a round, or 16 bytes of 16-bit elements, 8
+    lanes in a round.
+    """
+    lanes, words = (32, 1) if bits == 32 else (8, 4)
+    busiest: list[int] = []
+    for first in range(0, len(starts), lanes):
+        asked: dict[int, dict[int, int]] = {}
+        for lane, start in enumerate(starts[first : first + lanes], first):
+            word = start * bits // 32
+            for each in range(word, word + words):
+                asked.setdefault(each % 32, {}).setdefault(each, lane)
+        busiest = max([busiest, *map(list, map(dict.values, asked.values()))], key=len)
+    return busiest
 
 
 def two_ways(answer: Any) -> Feedback:
     """Check for a pitch at which a column has two words in each bank."""
-    pitch = number_of(answer)
+    (pitch,) = numbers_of(answer)
     if not 32 <= pitch <= 1 << 20:
         return Feedback(False, "give a pitch of at least 32 elements, the length of a row")
-    ways = _ways(pitch, 32, "column", 32)
+    ways = len(_busiest(range(0, 32 * pitch, pitch), 32))
     return Feedback(ways == 2, f"with a pitch of {pitch} it takes {count(ways, 'round')}", ways)
 
 
 def smallest(answer: Any) -> Feedback:
     """Check for the smallest pitch at which vectors of a column have no conflicts."""
-    pitch = number_of(answer)
+    (pitch,) = numbers_of(answer)
     if not 64 <= pitch <= 1 << 20:
         return Feedback(False, "give a pitch of at least 64 elements, the length of a row")
     if pitch % 8:
         return Feedback(False, f"row 1 would begin at byte {2 * pitch}, no multiple of 16", pitch)
-    ways = _ways(pitch, 64, "column.b128", 16)
+    ways = len(_busiest(range(0, 64 * pitch, pitch), 16))
     if ways > 1:
         return Feedback(False, f"with a pitch of {pitch} eight lanes take {ways} rounds", ways)
     comment = f"no conflicts, with {pitch - 64} elements of padding in a row"
@@ -150,44 +150,30 @@ def without_conflicts(*accesses: str, bits: int) -> Callable[[IndexMap | AffineM
 
     def judge(given: IndexMap | AffineMap) -> Feedback:
         rows, columns = given.shape
-        offsets = np.asarray(given(*np.indices((rows, columns))))
-        if sorted(offsets.reshape(-1).tolist()) != list(range(rows * columns)):
-            seen, counts = np.unique(offsets, return_counts=True)
-            slot = int(seen[counts.argmax()])
-            comment = f"{counts.max()} elements lie in slot {slot}"
-            if counts.max() == 1:
-                slot = int(offsets.max())
-                comment = f"the offsets reach {slot}, and the buffer has {rows * columns} slots"
-            return Feedback(False, comment, slot)
+        offsets = {at: int(given(*at)) for at in product(range(rows), range(columns))}
+        held = Counter(offsets.values())
+        slot, most = held.most_common(1)[0]
+        if most > 1:
+            return Feedback(False, f"{most} elements lie in slot {slot}", slot)
+        if {min(held), max(held)} != {0, rows * columns - 1}:
+            slot = max(held)
+            told = f"the offsets reach {slot}, and the buffer has {rows * columns} slots"
+            return Feedback(False, told, slot)
         vector = 1 if bits == 32 else 8
-        if (np.diff(offsets.reshape(rows, -1, vector), axis=2) != 1).any():
+        if any(offsets[i, j] != offsets[i, j - 1] + 1 for i, j in offsets if j % vector):
             return Feedback(False, f"{vector} elements of a row must stay next to each other")
+        starts = [at for at in offsets if at[1] % vector == 0]
         for access in accesses:
-            for first, found in _instructions(offsets, access, bits):
-                if found.has_conflicts:
-                    one, other = (each.lanes[0] for each in found.collisions[:2])
-                    comment = f"{access} from {first}: lanes {one} and {other} ask for two words"
-                    return Feedback(False, f"{comment} of one bank", (one, other))
+            order = sorted(starts, key=lambda at: at[1]) if access == "column" else starts
+            for k in range(0, len(order), 32):
+                lanes = _busiest([offsets[at] for at in order[k : k + 32]], bits)
+                if len(lanes) > 1:
+                    comment = f"{access} from {order[k]}: lanes {lanes[0]} and {lanes[1]} ask"
+                    told = f"{comment} for two words of one bank"
+                    return Feedback(False, told, (lanes[0], lanes[1]))
         return Feedback(True, "no padding and no conflicts")
 
     return judge
-
-
-def _instructions(
-    offsets: np.ndarray[Any, np.dtype[np.int64]], access: str, bits: int
-) -> Iterator[tuple[tuple[int, int], BankConflicts]]:
-    """Yield the first element and the conflicts of each instruction of a warp."""
-    rows, columns = offsets.shape
-    vector = 8 if bits == 16 else 1
-    starts = [*product(range(rows), range(0, columns, vector))]
-    if access == "column":
-        starts.sort(key=lambda element: element[1])
-    for k in range(0, len(starts), 32):
-        lanes = [(int(offsets[element]),) for element in starts[k : k + 32]]
-        reading = Lanes(lambda lane, at=lanes: at[lane], vector)  # type: ignore[misc]
-        found = banks(f"({rows * columns}):(1)", reading, bits=bits)
-        assert isinstance(found, BankConflicts)
-        yield starts[k], found
 
 
 _SWIZZLE: Final = regex(r"\s*+(?:Sw|Swizzle)?\s*+<\s*(\d)\s*,\s*(\d)\s*,\s*(\d)\s*>\s*")
@@ -213,10 +199,7 @@ def on_bytes(answer: Any) -> Feedback:
 
 def holder(answer: Any) -> Feedback:
     """Check for the lane and the register of element (9, 6)."""
-    try:
-        lane, register = map(index, answer)
-    except (TypeError, ValueError):
-        return Feedback(False, "give a lane and a register, such as (0, 3)")
+    lane, register = numbers_of(answer, 2)
     if not (0 <= lane < 32 and 0 <= register < 8):
         return Feedback(False, "lanes go from 0 to 31, registers from 0 to 7")
     # PTX: row = lane // 4 + 8 for a1 and a3; column = 2 * (lane % 4) + half + 8 for a2 and a3.
@@ -228,7 +211,7 @@ def holder(answer: Any) -> Feedback:
 
 def empty(answer: Any) -> Feedback:
     """Check for a number of rows that leaves the last of 8 devices empty."""
-    rows = number_of(answer)
+    (rows,) = numbers_of(answer)
     if not 33 <= rows <= 40:
         return Feedback(False, "give a number of rows from 33 to 40")
     block = -(-rows // 8)
@@ -239,7 +222,7 @@ def empty(answer: Any) -> Feedback:
 
 def moved(answer: Any) -> Feedback:
     """Check for the elements that move from rows to blocks of a 12 by 12 matrix."""
-    given = number_of(answer)
+    (given,) = numbers_of(answer)
     comment = "a device keeps what it has and needs: 3 rows of its 6 columns"
     if given == 72:
         return Feedback(True, f"{comment}, so 18 of 36 elements")
@@ -248,21 +231,13 @@ def moved(answer: Any) -> Feedback:
     return Feedback(False, f"each of the 144 elements is needed once; {comment}", given)
 
 
-def length(answer: Any) -> Feedback:
-    """Check for the length of a buffer that ends at a multiple of 16."""
-    given = number_of(answer)
-    comment = "whole tiles take 24 elements, and 32 is the next multiple of 16"
-    return Feedback(given == 32, comment if given == 32 else f"not {given}: {comment[:28]}", given)
-
-
 def rounded(answer: Any) -> Feedback:
     """Check for a quotient that is wrong if it is computed as a product with a rounded number."""
-    try:
-        p, d = map(index, answer)
-    except (TypeError, ValueError):
-        p = d = -1
-    if not (0 <= p < 1000 and 1 < d < 100 and d != 49):
-        return Feedback(False, "give (p, d): p from 0 to 999, d from 2 to 99, not 49")
+    p, d = numbers_of(answer, 2)
+    if not (0 <= p < 1000 and 1 < d < 100):
+        return Feedback(False, "give (p, d): p from 0 to 999, d from 2 to 99")
+    if (p, d) == (49, 49):
+        return Feedback(False, "(49, 49) is the one of the question; give another", (p, d))
     rounded, exact = int((1 / d) * p), p // d
     comment = f"floor((1/{d})*{p}) is {rounded} in floats, and {p}//{d} is {exact}"
     return Feedback(rounded != exact, comment, (p, d))
@@ -270,7 +245,7 @@ def rounded(answer: Any) -> Feedback:
 
 def rows(answer: Any) -> Feedback:
     """Check for the largest row length at which rows of stride 8 do not meet."""
-    given = number_of(answer)
+    (given,) = numbers_of(answer)
     if given == 8:
         return Feedback(True, "rows of 8 fill their stride, and the first of 9 meets the next row")
     if given > 8:
@@ -284,7 +259,7 @@ _LOOPS = {"i0": 2, "j0": 2, "i1": 2, "j1": 3}
 
 def row_by_row(answer: Any) -> Feedback:
     """Check for an order of four loops that visits a matrix of 4 by 6 row by row."""
-    order = answer.split() if isinstance(answer, str) else answer
+    order = answer.replace(",", " ").split() if isinstance(answer, str) else answer
     order = tuple(order) if isinstance(order, list | tuple) else ()
     if sorted(map(str, order)) != sorted(_LOOPS):
         return Feedback(False, "give the four loops, the outermost first, such as 'i0 j0 i1 j1'")
@@ -305,10 +280,7 @@ def _written(token: int, scale: int) -> int:
 
 def agreeing(answer: Any) -> Feedback:
     """Check for an element that producer and consumer put in one place, but not the first."""
-    try:
-        token, scale = map(index, answer)
-    except (TypeError, ValueError):
-        token = scale = -1
+    token, scale = numbers_of(answer, 2)
     if not (0 <= token < 16 and 0 <= scale < 8):
         return Feedback(False, "give an element, such as (3, 2), of tokens 0 to 15, scales 0 to 7")
     if (token, scale) == (0, 0):
@@ -319,17 +291,16 @@ def agreeing(answer: Any) -> Feedback:
 
 
 def hiding(answer: Any) -> Feedback:
-    """Check for sizes at which a wrong reader of groups of 4 tokens is right."""
-    try:
-        tokens, scales = map(index, answer)
-    except (TypeError, ValueError):
-        tokens = scales = 0
-    if not (tokens > 0 and tokens % 4 == 0 and scales > 0):
-        return Feedback(False, "give sizes as (T, S): T a multiple of 4 above 0, and S above 0")
-    if scales == 1:
-        return Feedback(True, "one scale a token: both are the tokens in order")
-    comment = f"at T = {tokens}, S = {scales} element (0, 1) is written at 4 and read at 1"
-    return Feedback(False, comment, (0, 1))
+    """Check for sizes at which a wrong reader of groups of 4 scales is right."""
+    tokens, scales = numbers_of(answer, 2)
+    if not (tokens > 1 and scales > 0 and scales % 4 == 0):
+        return Feedback(False, "give sizes as (T, S): T above 1, and S a multiple of 4")
+    if scales == 4:
+        return Feedback(True, "one group: both have the four scales of each token in order")
+    comment = (
+        f"at T = {tokens}, S = {scales} element (0, 4) is written at {4 * tokens} and read at 4"
+    )
+    return Feedback(False, comment, (0, 4))
 
 
 without_conflicts_in_words = without_conflicts("row", "column", bits=32)
