@@ -238,6 +238,8 @@ class Operators:
     #: the operator between alternatives, and how tightly these must bind.
     any_of: ClassVar[tuple[str, int]] = (" || ", SUM)
     truth: ClassVar[tuple[str, str]] = ("false", "true")  #: the texts of false and true.
+    #: a choice: the condition, and both values.
+    choice: ClassVar[str] = "({} ? {} : {})"
     #: whether an operation on 32 and 64 bits is computed in 64 bits by itself.
     widens: ClassVar[bool] = True
 
@@ -248,10 +250,6 @@ class Operators:
     def cast(self, text: Text, kind: IntType) -> Text:
         """Return a text converted to another type."""
         raise NotImplementedError
-
-    def select(self, condition: str, one: str, other: str) -> Text:
-        """Return a choice between two values."""
-        return Text(f"({condition} ? {one} : {other})", ATOM)
 
     def truth_value(self, condition: Text, kind: IntType | None) -> Text:
         """Return a condition as 0 or 1, in an operation of a type."""
@@ -296,7 +294,7 @@ class Printer:
             condition, *values = node.args
             kinds = self._casts(values, kind)
             texts = [self._operand(x, kinds.get(x), kind, LOOSE, used) for x in values]
-            return self.language.select(used[condition].text, *texts)
+            return Text(self.language.choice.format(used[condition].text, *texts), ATOM)
         if node.op is Op.SUM:
             return self._sum(node, kind, used)
         need = SUM if node.is_condition else ATOM
