@@ -1,7 +1,7 @@
 """Second opinions in integers: what the documents of XLA, CuTe and small notations say.
 
 ``verify`` holds everything else against these functions (``Layout.by_document``), so they call
-nothing of the package. Other notations in a folder have their own ``document`` there.
+nothing of the package. Notations of several kinds have theirs after their value.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from morello_layouts.errors import UnsupportedError
 from morello_layouts.notations import strided
 from morello_layouts.notations.cute import ComposedLayout, CuteLayout, Swizzle
 from morello_layouts.notations.cute.text import parse_cute
-from morello_layouts.notations.formula import layout_of_sympy
+from morello_layouts.notations.functions import layout_of_sympy
 from morello_layouts.notations.sharding.objects import sharding
 from morello_layouts.notations.triton import TritonLayout
 from morello_layouts.notations.triton.text import GLUON, encoding_of, nested

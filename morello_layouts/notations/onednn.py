@@ -30,7 +30,7 @@ from morello_layouts.core.lazy import regex
 from morello_layouts.core.limits import MAP_TEXT, NESTED_TILES
 from morello_layouts.core.recipe import Recipe
 from morello_layouts.errors import LayoutError, ParseError
-from morello_layouts.notations.blocks import (
+from morello_layouts.notations.coordinates import (
     ALPHABET,
     NAMES,
     ORDERS,

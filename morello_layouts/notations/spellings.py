@@ -18,7 +18,7 @@ from morello_layouts.core.lazy import regex
 from morello_layouts.core.limits import EXPR_NESTING
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.notations.cute import ComposedLayout, CuteLayout, Swizzle
-from morello_layouts.notations.cute.integers import Static, compact, flatten
+from morello_layouts.notations.cute.layout import Static, compact, flatten
 from morello_layouts.notations.grammar import Source, Syntax, Terminal, integer
 from morello_layouts.notations.operations import operands_of
 from morello_layouts.notations.strided import MemoryFormat, StridedLayout

@@ -33,8 +33,8 @@ give an int from 1
    one value). A field that can be wrong has a kind, ``checked(kind)``: one of those in ``fields``,
    or a function of what was given, its name and its place. What concerns two fields stands in
    ``__post_init__``, and names its field in ``part=``. A field's words stand beside it: ``#:``.
-2. *Three hands.* ``recipe`` and ``reference`` are methods of the value, ``document.py`` beside it
-   is the third, in integers alone; none calls what another calls. An override has no docstring.
+2. *Three hands.* ``recipe`` and ``reference`` are methods of the value, a function after
+   it is the third, in integers alone; none calls what another calls. An override has no docstring.
 3. *Text.* In ``text.py`` (or the only module): the rules, a ``Syntax`` for its errors, and a
    function that reads. :func:`word` reads a token, :func:`many` items in a row, :func:`field` what
    belongs to a field (its first rule gives the value; a default is neither needed nor written),

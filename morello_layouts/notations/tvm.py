@@ -14,8 +14,7 @@ from morello_layouts.core.expr.conversions import divide
 from morello_layouts.core.lazy import regex
 from morello_layouts.core.limits import MAP_TEXT, NESTED_TILES
 from morello_layouts.errors import LayoutError, ParseError
-from morello_layouts.notations.blocks import NAMES, ORDERS, logical_order
-from morello_layouts.notations.coordinates import FormulaLayout
+from morello_layouts.notations.coordinates import NAMES, ORDERS, FormulaLayout, logical_order
 from morello_layouts.notations.expression import parse_function
 from morello_layouts.notations.grammar import AROUND, END, Syntax, Terminal
 from morello_layouts.notations.text import NUMBER, choice, field, made, many, word

@@ -18,9 +18,9 @@ from hypothesis import assume, strategies as st
 
 import morello_layouts as ml
 from morello_layouts.core.recipe import known
-from morello_layouts.notations.blocks import ORDERS
+from morello_layouts.notations.coordinates import ORDERS
 from morello_layouts.notations.cute import CuteLayout, Static
-from morello_layouts.notations.cute.integers import flatten
+from morello_layouts.notations.cute.layout import flatten
 from morello_layouts.notations.mlir import MlirPack
 from morello_layouts.notations.onednn import OnednnLayout
 from tests.fuzz import layouts as fuzz

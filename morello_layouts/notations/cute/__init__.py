@@ -11,8 +11,11 @@ from morello_layouts.notations.cute.algebra import (
     nullspace as nullspace,
     right_inverse as right_inverse,
 )
-from morello_layouts.notations.cute.integers import ScaledBasis as ScaledBasis, Static as Static
-from morello_layouts.notations.cute.layout import CuteLayout as CuteLayout
+from morello_layouts.notations.cute.layout import (
+    CuteLayout as CuteLayout,
+    ScaledBasis as ScaledBasis,
+    Static as Static,
+)
 from morello_layouts.notations.cute.swizzle import (
     ComposedLayout as ComposedLayout,
     Swizzle as Swizzle,

@@ -17,7 +17,8 @@ from typing import Any, TypeAlias
 from morello_layouts.core.checks import shown
 from morello_layouts.core.limits import CUTE_COMPARED
 from morello_layouts.errors import LayoutError
-from morello_layouts.notations.cute.integers import (
+from morello_layouts.notations.cute.layout import (
+    CuteLayout,
     Nested,
     ScaledBasis,
     Static,
@@ -39,7 +40,6 @@ from morello_layouts.notations.cute.integers import (
     unwrap,
     wrap,
 )
-from morello_layouts.notations.cute.layout import CuteLayout
 from morello_layouts.notations.cute.swizzle import ComposedLayout
 from morello_layouts.notations.cute.text import parse_cute, parse_plain
 

@@ -6,25 +6,228 @@ Source: CUTLASS's documentation, "CuTe Layouts"; ``include/cute/layout.hpp`` and
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from itertools import islice, starmap, zip_longest
-from math import prod
+from math import gcd, prod
 from operator import pos
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 from morello_layouts.core.checks import LARGEST, Part, as_int, shown
 from morello_layouts.core.expr import AffineExpr, coordinate_variables
 from morello_layouts.core.expr.sizes import Int, SizeExpr, is_nonnegative
-from morello_layouts.core.fields import checked, frozen, optional, settle
+from morello_layouts.core.fields import checked, frozen, number, optional, settle
 from morello_layouts.core.layout import Layout
 from morello_layouts.core.limits import CUTE_LEAVES, NESTED_TUPLES
 from morello_layouts.core.recipe import Recipe
 from morello_layouts.core.recipe.recognize import recipe_of_formula
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
-from morello_layouts.notations.cute import integers
-from morello_layouts.notations.cute.integers import Leaf, Nested, ScaledBasis, Static, flatten
 from morello_layouts.notations.documents import by_strides
+
+
+class Static(int):
+    """An integer that is known to CuTe's compiler: ``_4``.
+
+    >>> Static(4), Static(4) == 4
+    (_4, True)
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"_{int(self)}"
+
+    __str__ = __repr__
+
+
+MODE: Final = number(0, CUTE_LEAVES - 1, named="the number of a mode")
+"""The kind of a mode's number."""
+
+
+@frozen
+class ScaledBasis:
+    """A stride in one mode of a coordinate: ``1@0`` moves by 1 in mode 0.
+
+    >>> print(ScaledBasis(Static(1), (0, 2)))
+    _1@2@0
+    """
+
+    value: int  #: how far.
+    modes: tuple[int, ...]  #: the path to the mode, from the outermost; CuTe prints it reversed.
+
+    def __post_init__(self) -> None:
+        for mode in (len(self.modes) - 1, *self.modes):
+            MODE(mode, "", ("stride",))
+
+    def __str__(self) -> str:
+        return f"{self.value}{''.join(f'@{mode}' for mode in reversed(self.modes))}"
+
+
+Leaf: TypeAlias = "int | ScaledBasis"
+Nested: TypeAlias = "Leaf | tuple[Nested, ...]"
+"""An integer or a scaled basis element, or a tuple of nested ones: a shape, or strides."""
+
+
+def is_static(value: Any, number: int | None = None) -> bool:
+    """Whether a leaf is static, and the number if one is given."""
+    if isinstance(value, ScaledBasis):
+        return number is None and is_static(value.value)
+    return isinstance(value, Static) and (number is None or value == number)
+
+
+def _like(value: Any, *operands: Any) -> Any:
+    """A result: static if all operands are."""
+    return Static(value) if all(isinstance(x, Static) for x in operands) else value
+
+
+# The operations take arrays of integers too, and these are dynamic.
+
+
+def plus(a: Any, b: Any) -> Any:
+    return _like(a + b, a, b)
+
+
+def times(a: Any, b: Any) -> Any:
+    """Return the product; a static 0 stays static.
+
+    >>> times(Static(2), Static(3)), times(2, Static(3)), times(2, Static(0))
+    (_6, 6, _0)
+    >>> print(times(Static(2), ScaledBasis(Static(3), (1,))))
+    _6@1
+    """
+    for one, other in ((a, b), (b, a)):
+        if isinstance(one, ScaledBasis):
+            return ScaledBasis(times(one.value, other), one.modes)
+        if is_static(one, 0):
+            return Static(0)
+    return _like(a * b, a, b)
+
+
+def quotient(a: Any, b: int) -> Any:
+    """Return the quotient, rounded towards 0 as C++ does.
+
+    >>> quotient(-7, 2), quotient(Static(7), Static(-2))
+    (-3, _-3)
+    """
+    if is_static(a, 0):
+        return a
+    size = abs(b)
+    found = (a + (a < 0) * (size - 1)) // size
+    return _like(found if b > 0 else -found, a, b)
+
+
+def remainder(a: Any, b: int) -> Any:
+    """Return what the quotient leaves; it has the sign of ``a``."""
+    return a - quotient(a, b) * b
+
+
+def ceil_quotient(a: int, b: int) -> int:
+    """Return ``(a + b - 1) / b``."""
+    return quotient(plus(plus(a, b), Static(-1)), b)  # type: ignore[no-any-return]
+
+
+def absolute(a: Any) -> Any:
+    if isinstance(a, ScaledBasis):
+        return ScaledBasis(absolute(a.value), a.modes)
+    if isinstance(a, SizeExpr):
+        return a
+    return _like(abs(a), a)
+
+
+def sign(a: int) -> int:
+    return _like((a > 0) - (a < 0), a)  # type: ignore[no-any-return]
+
+
+def least(a: int, b: int) -> int:
+    return _like(int(min(a, b)), a, b)  # type: ignore[no-any-return]
+
+
+def common_divisor(a: int, b: int) -> int:
+    return _like(gcd(a, b), a, b)  # type: ignore[no-any-return]
+
+
+# Tuples
+
+
+def wrap(t: Nested) -> tuple[Nested, ...]:
+    return t if isinstance(t, tuple) else (t,)
+
+
+def unwrap(t: Nested) -> Nested:
+    """Take off the tuples around a single value."""
+    while isinstance(t, tuple) and len(t) == 1:
+        t = t[0]
+    return t
+
+
+def flatten(t: Nested) -> tuple[Any, ...]:
+    return tuple(x for part in t for x in flatten(part)) if isinstance(t, tuple) else (t,)
+
+
+def like(leaves: Iterable[Any], profile: Nested) -> Any:
+    """Return leaves in the nesting of another value."""
+    left = iter(leaves)
+
+    def build(part: Nested) -> Any:
+        return tuple(map(build, part)) if isinstance(part, tuple) else next(left)
+
+    return build(profile)
+
+
+def congruent(a: Nested, b: Nested) -> bool:
+    """Whether two values are nested alike."""
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(map(congruent, a, b))
+    return not isinstance(a, tuple) and not isinstance(b, tuple)
+
+
+def product(t: Nested) -> int:
+    """Return the product of the leaves; static if none of them is dynamic."""
+    if not isinstance(t, tuple):
+        return t  # type: ignore[return-value]
+    return reduce(times, map(product, t), Static(1))
+
+
+def compact(shape: Nested, first: int = Static(1)) -> Nested:
+    """Return the strides of a shape without gaps, the first mode fastest; static sizes 1 get 0.
+
+    >>> compact((Static(4), Static(1), (2, 3)))
+    (_1, _0, (_4, 8))
+    """
+
+    def step(n: Nested) -> int:
+        nonlocal first
+        if is_static(n, 1):
+            return Static(0)
+        stride, first = first, times(first, n)
+        return stride
+
+    return like([step(n) for n in flatten(shape)], shape)  # type: ignore[no-any-return]
+
+
+def ceil_divide(a: Nested, b: int) -> Nested:
+    """Divide a shape by a size, its modes one after the other.
+
+    >>> ceil_divide((12, 32), 32)
+    (1, 11)
+    """
+    if not isinstance(a, tuple):
+        return ceil_quotient(a, b)  # type: ignore[arg-type]
+    found = []
+    for part in a:
+        found.append(ceil_divide(part, b))
+        b = ceil_quotient(b, product(part))
+    return tuple(found)
+
+
+def text(t: Nested) -> str:
+    """Return the text as CuTe prints it."""
+    return f"({','.join(map(text, t))})" if isinstance(t, tuple) else str(t)
+
+
+def map_leaves(f: Callable[[Any], Any], t: Nested) -> Any:
+    return tuple(map_leaves(f, part) for part in t) if isinstance(t, tuple) else f(t)
+
 
 _ZERO = Static(0)
 
@@ -79,12 +282,11 @@ class CuteLayout(Layout):
     def __post_init__(self) -> None:
         shape, stride = self.shape, self.stride
         if stride is None:
-            stride = integers.compact(shape)
+            stride = compact(shape)
             settle(self, stride=stride)
-        if not integers.congruent(shape, stride):
+        if not congruent(shape, stride):
             raise LayoutError(
-                f"strides: expected one for each size of {integers.text(shape)}, "
-                f"got {integers.text(stride)}",
+                f"strides: expected one for each size of {text(shape)}, got {text(stride)}",
                 "strides are nested as the shape is",
                 "write for example ((4,2),8):((1,16),4)",
                 part=("stride",),
@@ -104,12 +306,12 @@ class CuteLayout(Layout):
     @property
     def modes(self) -> tuple[CuteLayout, ...]:
         """The layout of each mode."""
-        return tuple(map(CuteLayout, integers.wrap(self.shape), integers.wrap(self.stride)))
+        return tuple(map(CuteLayout, wrap(self.shape), wrap(self.stride)))
 
     @property
     def rank(self) -> int:
         """The number of modes."""
-        return len(integers.wrap(self.shape))
+        return len(wrap(self.shape))
 
     @property
     def depth(self) -> int:
@@ -123,23 +325,20 @@ class CuteLayout(Layout):
     @property
     def size(self) -> int:
         """The number of elements."""
-        return integers.product(self.shape)
+        return product(self.shape)
 
     @property
     def coshape(self) -> Nested:
         """The sizes of the smallest box around all offsets; one size if these are integers."""
-        ends = (
-            _as_coordinate(integers.times(integers.plus(n, Static(-1)), integers.absolute(d)))
-            for n, d in self.leaves
-        )
-        return integers.map_leaves(  # type: ignore[no-any-return]
-            lambda end: integers.plus(end, Static(1)), reduce(_add, ends, _ZERO)
+        ends = (_as_coordinate(times(plus(n, Static(-1)), absolute(d))) for n, d in self.leaves)
+        return map_leaves(  # type: ignore[no-any-return]
+            lambda end: plus(end, Static(1)), reduce(_add, ends, _ZERO)
         )
 
     @property
     def cosize(self) -> int:
         """The largest offset plus 1, or the number of coordinates in the box around all."""
-        return integers.product(self.coshape)
+        return product(self.coshape)
 
     @property
     def span(self) -> Int:
@@ -173,14 +372,14 @@ class CuteLayout(Layout):
         Returns:
             An offset in elements; a coordinate if the strides are scaled basis elements.
         """
-        return integers.map_leaves(pos, _offset(coordinate, self.shape, self.stride))
+        return map_leaves(pos, _offset(coordinate, self.shape, self.stride))
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        return tuple(_number(integers.product(n)) for n in integers.wrap(self.shape))
+        return tuple(_number(product(n)) for n in wrap(self.shape))
 
     def bound(self, shape: Sequence[Int], /) -> CuteLayout | None:
-        modes = integers.wrap(self.shape)
+        modes = wrap(self.shape)
         pairs = [*zip(modes, self.sizes, shape, strict=False)]
         is_open = any(_is_open(mode) for mode in modes)
         fits = len(shape) == len(modes) and all(
@@ -206,9 +405,7 @@ class CuteLayout(Layout):
             is_known = isinstance(x, SizeExpr) and x.names() <= values.keys()
             return x.evaluate(values) if is_known else x
 
-        return CuteLayout(
-            integers.map_leaves(number, self.shape), integers.map_leaves(number, self.stride)
-        )
+        return CuteLayout(map_leaves(number, self.shape), map_leaves(number, self.stride))
 
     def recipe(self, shape: Sequence[Int], /) -> Recipe:
         """Return the layout as steps.
@@ -233,7 +430,7 @@ class CuteLayout(Layout):
         """Return the offset as CuTe computes it: the digits of each coordinate times strides."""
         self._require(shape)
         offset, steps = AffineExpr((), 0), iter(self._steps)
-        for x, mode in zip(coordinates, integers.wrap(self.shape), strict=True):
+        for x, mode in zip(coordinates, wrap(self.shape), strict=True):
             *inner, (most, last) = islice(steps, len(flatten(mode)))
             left = x
             for n, stride in inner:
@@ -244,12 +441,12 @@ class CuteLayout(Layout):
         return offset
 
     def by_document(self, coordinate: Sequence[int], shape: Sequence[int], /) -> tuple[int, int]:
-        return by_strides(coordinate, integers.wrap(self.shape), integers.wrap(self.stride))
+        return by_strides(coordinate, wrap(self.shape), wrap(self.stride))
 
     @property
     def _steps(self) -> list[tuple[Any, Any]]:
         """Pairs of a size and its stride; the place in the box if strides are basis elements."""
-        places = integers.compact(self.coshape)
+        places = compact(self.coshape)
 
         def step(d: Leaf) -> Any:
             if not isinstance(d, ScaledBasis):
@@ -283,7 +480,7 @@ class CuteLayout(Layout):
         return hash(str(self))
 
     def __str__(self) -> str:
-        return f"{integers.text(self.shape)}:{integers.text(self.stride)}"
+        return f"{text(self.shape)}:{text(self.stride)}"
 
 
 def _is_open(mode: Nested) -> bool:
@@ -318,7 +515,7 @@ def _add(a: Any, b: Any) -> Any:
     if isinstance(a, tuple) and isinstance(b, tuple):
         return tuple(starmap(_add, zip_longest(a, b, fillvalue=_ZERO)))
     for one, other in ((a, b), (b, a)):
-        if integers.is_static(one, 0):
+        if is_static(one, 0):
             return other
     if isinstance(a, tuple) or isinstance(b, tuple):
         raise LayoutError(
@@ -327,7 +524,7 @@ def _add(a: Any, b: Any) -> Any:
             "write for example (4,8):(1@0,1@1)",
             part=("stride",),
         )
-    return integers.plus(a, b)
+    return plus(a, b)
 
 
 def _offset(x: Any, shape: Any, stride: Any) -> Any:
@@ -335,16 +532,16 @@ def _offset(x: Any, shape: Any, stride: Any) -> Any:
     if isinstance(x, tuple | list):
         if not isinstance(shape, tuple) or len(shape) != len(x):
             raise ShapeError(
-                f"coordinate {shown(x)}: expected one of the shape {integers.text(shape)}",
+                f"coordinate {shown(x)}: expected one of the shape {text(shape)}",
                 "a coordinate is an integer, or has one coordinate for each mode",
                 "give an integer, or a tuple of them",
             )
         return reduce(_add, map(_offset, x, shape, stride), _ZERO)
     if not isinstance(shape, tuple):
-        return integers.times(x, stride)
+        return times(x, stride)
     found = _ZERO
     for n, d in zip(shape[:-1], stride[:-1], strict=True):
-        size = integers.product(n)
-        found = _add(found, _offset(integers.remainder(x, size), n, d))
-        x = integers.quotient(x, size)
+        size = product(n)
+        found = _add(found, _offset(remainder(x, size), n, d))
+        x = quotient(x, size)
     return _add(found, _offset(x, shape[-1], stride[-1])) if shape else found

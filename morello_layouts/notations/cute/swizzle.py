@@ -22,8 +22,7 @@ from morello_layouts.core.layout import ElementType, Layout
 from morello_layouts.core.limits import CUTE_LEAVES
 from morello_layouts.core.recipe import Merge, Pad, Recipe, Split, Window, Xor
 from morello_layouts.errors import LayoutError
-from morello_layouts.notations.cute.integers import Nested, Static, is_static, wrap
-from morello_layouts.notations.cute.layout import CuteLayout
+from morello_layouts.notations.cute.layout import CuteLayout, Nested, Static, is_static, wrap
 from morello_layouts.notations.documents import by_swizzle, longest_row
 
 

@@ -21,8 +21,7 @@ from morello_layouts.core.layout import ELEMENT_BITS, nearest_type
 from morello_layouts.core.lazy import regex
 from morello_layouts.core.limits import CUTE_LEAVES, NESTED_TUPLES
 from morello_layouts.errors import LayoutError, ParseError
-from morello_layouts.notations.cute.integers import MODE, ScaledBasis, Static
-from morello_layouts.notations.cute.layout import CuteLayout
+from morello_layouts.notations.cute.layout import MODE, CuteLayout, ScaledBasis, Static
 from morello_layouts.notations.cute.swizzle import ComposedLayout, Swizzle
 from morello_layouts.notations.grammar import Source, Syntax, Terminal, integer
 from morello_layouts.notations.text import ABSENT, Note, Rule, Sign, field, made, many, word

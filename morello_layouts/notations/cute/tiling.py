@@ -23,8 +23,7 @@ from morello_layouts.notations.cute.algebra import (
     ignore_condition,
     joined,
 )
-from morello_layouts.notations.cute.integers import Nested, text, times, wrap
-from morello_layouts.notations.cute.layout import CuteLayout
+from morello_layouts.notations.cute.layout import CuteLayout, Nested, text, times, wrap
 
 
 def _each(

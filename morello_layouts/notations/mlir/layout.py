@@ -21,8 +21,7 @@ from morello_layouts.core.fields import checked, frozen, several
 from morello_layouts.core.layout import ElementType, Layout
 from morello_layouts.core.recipe import Pad, Recipe, known
 from morello_layouts.errors import LayoutError, ShapeError
-from morello_layouts.notations.blocks import blocked_recipe
-from morello_layouts.notations.coordinates import CoordinateLayout
+from morello_layouts.notations.coordinates import CoordinateLayout, blocked_recipe
 from morello_layouts.notations.documents import place_in_blocks
 from morello_layouts.notations.mlir.types import bits_of, type_name
 from morello_layouts.notations.strided import StridedLayout

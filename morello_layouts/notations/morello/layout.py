@@ -16,13 +16,13 @@ from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.notations.morello import lowering
 from morello_layouts.notations.morello.dims import (
     Dynamic,
+    OddEven,
     Packed,
     PhysDim,
     PhysDims,
     checked_dims,
     logical_dim,
 )
-from morello_layouts.notations.morello.document import by_list
 from morello_layouts.notations.morello.lowering import as_shape, check_shape
 
 _NHWC = ((0, Dynamic()), (2, Dynamic()), (3, Dynamic()), (1, Dynamic()))
@@ -425,3 +425,38 @@ def nhwc(shape: Sequence[int]) -> MorelloLayout:
 def _in_order(sizes: tuple[int, ...], order: Iterable[int]) -> MorelloLayout:
     check_shape(sizes)
     return MorelloLayout([(dim, Dynamic()) for dim in order if sizes[dim] != 1])
+
+
+# ---- the third hand: the book's list in integers, which calls nothing of the package
+
+
+def by_list(
+    phys_dims: PhysDims, coordinate: Sequence[int], shape: Sequence[int]
+) -> tuple[int, int] | None:
+    """Return an element's offset and the number of elements; None if the list does not fit.
+
+    Innermost first, each takes the low digit of the rest of its dimension. A Packed larger than
+    the rest takes all of it, an OddEven only if 1 is left, once for each dimension.
+
+    >>> by_list(((1, Dynamic()), (0, Dynamic())), (2, 3), (6, 8))
+    (20, 48)
+    """
+    at, left, offset, volume = list(coordinate), list(shape), 0, 1
+    clipped = set[int]()
+    for dim, phys in reversed(phys_dims):
+        if dim >= len(left):
+            return None
+        count = left[dim] if isinstance(phys, Dynamic) else phys.number
+        if left[dim] % count:
+            if dim in clipped or left[dim] > count or (isinstance(phys, OddEven) and left[dim] > 1):
+                return None
+            clipped.add(dim)
+            count = left[dim]
+        digit = at[dim] % count
+        if isinstance(phys, OddEven) and count > 1:
+            digit = digit // 2 if digit % 2 == 0 else count // 2 + digit // 2
+        offset += digit * volume
+        volume *= count
+        at[dim] //= count
+        left[dim] //= count
+    return (offset, volume) if all(n == 1 for n in left) else None

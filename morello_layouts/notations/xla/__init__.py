@@ -6,12 +6,6 @@ from morello_layouts.core.layout import (
     numpy_type as numpy_type,
 )
 from morello_layouts.notations.documents import COMBINE as COMBINE
-from morello_layouts.notations.xla.functions import (
-    linear_index as linear_index,
-    linear_index_with_tile as linear_index_with_tile,
-    tile_index as tile_index,
-    within_tile_index as within_tile_index,
-)
 from morello_layouts.notations.xla.layout import (
     SplitConfig as SplitConfig,
     XlaLayout as XlaLayout,
@@ -23,5 +17,9 @@ from morello_layouts.notations.xla.shape import (
     XlaShape as XlaShape,
     XlaTuple as XlaTuple,
     XlaValue as XlaValue,
+    linear_index as linear_index,
+    linear_index_with_tile as linear_index_with_tile,
     parse_xla as parse_xla,
+    tile_index as tile_index,
+    within_tile_index as within_tile_index,
 )

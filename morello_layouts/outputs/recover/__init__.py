@@ -5,9 +5,9 @@ from morello_layouts.outputs.recover.answer import (
     Decider as Decider,
     NoLayoutError as NoLayoutError,
     Recovered as Recovered,
+    decidable as decidable,
     recovered as recovered,
 )
-from morello_layouts.outputs.recover.decidable import decidable as decidable
 from morello_layouts.outputs.recover.functions import (
     held as held,
     observed as observed,
