@@ -180,7 +180,7 @@ def _best(accesses: Sequence[str], shape: Shape | None, bits: int | None, **own:
     if shape is None and (m := _row_major(accesses[0])):
         _require_access(accesses[0], accesses[1:])
         shape, accesses = m.shape, accesses[1:]
-        bits = bits or (m.element_type and m.element_type.bits)
+        bits = m.element_type.bits if bits is None and m.element_type else bits
     if shape is None or bits is None:
         missing = {"the shape of the tile": shape, "the bits of an element": bits}
         raise LayoutError(
