@@ -47,7 +47,7 @@ class _Commands(click.Group):
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
             if meant := answering(args[0], command=True):
-                error.message = f"No such command {args[0]!r}. Use {meant}."
+                raise click.UsageError(f"No such command {args[0]!r}. Use {meant}.", ctx) from error
             raise
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -290,24 +290,24 @@ class _Writer:
 
     def _element(self) -> Iterator[str]:
         """Yield the lines that find one element, ``x``."""
-        of, select = self.of, self.language.select
+        of, select = self.of, self.language.choice.format
         yield self._named("q", f"{self.each} * b + j")
         widths = self.language.widths(self.formulas, declared=True)
         kind = IntType.U64 if widths is None else widths.kind(self.p.interval)
-        text = "q" if self.is_whole else select("q >= slots", "0", "q").text
+        text = "q" if self.is_whole else select("q >= slots", "0", "q")
         yield self.language.statement("p", self._wide(text, kind), kind)
         yield from self.language.statements(self.formulas).splitlines()
         skipped = ["q >= slots"] * (not self.is_whole) + ["is_padding"] * bool(self.limits)
         condition = " | ".join(f"({one})" for one in skipped)
         bit = f"{of.width} * {self._wide('at')}"
-        yield self._named("bit", select(condition, "0", bit).text if skipped else bit)
+        yield self._named("bit", select(condition, "0", bit) if skipped else bit)
         x = self._loaded("source", "bit", of.orders[0])
         if skipped and of.fill is None:
             yield self._named("own", f"{of.width} * q")
-            x = select(condition, self._loaded("target", "own", of.orders[1], last=True), x).text
+            x = select(condition, self._loaded("target", "own", of.orders[1], last=True), x)
         elif skipped:
-            x = select("is_padding", str(of.fill), x).text if self.limits else x
-            x = x if self.is_whole else select("q >= slots", "0", x).text
+            x = select("is_padding", str(of.fill), x) if self.limits else x
+            x = x if self.is_whole else select("q >= slots", "0", x)
         yield self._named("x", x)
 
     def _loaded(self, array: str, bit: str, order: str, *, last: bool = False) -> str:
@@ -315,7 +315,7 @@ class _Writer:
         width = self.of.width
         at = [f"{bit} / 8", *([f"({bit} + {width - 1}) / 8"] if 8 % width else [])]
         if last:
-            at = [self.language.select(f"{one} < size", one, "size - 1").text for one in at]
+            at = [self.language.choice.format(f"{one} < size", one, "size - 1") for one in at]
         is_big = order == "big"
         return self._wide(BYTES[self.target].load(array, at, f"{bit} % 8", width, is_big=is_big))
 
