@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 from math import prod
 from operator import eq, ge, gt, le, lt, mod
 from typing import Any, Final, NamedTuple
@@ -268,11 +269,8 @@ _COMPARISONS: Final = {ast.LtE: le, ast.Lt: lt, ast.GtE: ge, ast.Gt: gt, ast.Eq:
 
 def _allows(fact: Any, values: Mapping[str, int]) -> bool:
     if isinstance(fact, str):
-        text = re.sub(r"(?<!\d)(\d++)\s*+(?:\||divides)\s*(\w+)", r"\2 % \1 == 0", fact)
-        parts = re.split(r"[,;&]|\band\b", text)
-        trees = (ast.parse(part.strip(), mode="eval").body for part in parts)
         return all(
-            _of_comparison(tree, values) for tree in trees if _names_in(tree) <= values.keys()
+            _of_comparison(tree, values) for tree, names in _parts(fact) if names <= values.keys()
         )
     if isinstance(fact, Assumption):
         if fact.name not in values:
@@ -288,8 +286,13 @@ def _allows(fact: Any, values: Mapping[str, int]) -> bool:
     return all(_allows(part, values) for part in fact)
 
 
-def _names_in(tree: ast.expr) -> set[str]:
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+@lru_cache(maxsize=64)  # asked of a thousand sizes
+def _parts(fact: str) -> list[tuple[ast.expr, set[str]]]:
+    """Return the comparisons of a fact, and the names in each."""
+    text = re.sub(r"(?<!\d)(\d++)\s*+(?:\||divides)\s*(\w+)", r"\2 % \1 == 0", fact)
+    parts = re.split(r"[,;&]|\band\b", text)
+    trees = [ast.parse(part.strip(), mode="eval").body for part in parts]
+    return [(t, {n.id for n in ast.walk(t) if isinstance(n, ast.Name)}) for t in trees]
 
 
 def _of_comparison(node: ast.expr, values: Mapping[str, int]) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
+from itertools import accumulate
+from operator import mul
 
 from morello_layouts.core.expr import AffineExpr, Call, Digit, Interval
 from morello_layouts.core.expr.affine import with_operands
@@ -116,7 +118,7 @@ class Space:
                 parts.append(x.ge_set(empty.number(lo)))
             if hi is not None:
                 parts.append(x.le_set(empty.number(hi)))
-        domain = _intersection(parts)
+        domain = intersection(parts)
         if parameters.monomials:
             domain = domain.intersect_params(empty.sizes)
         return Space(context, domain, variables, parameters)
@@ -187,7 +189,7 @@ class Space:
         return _val(self.context, value)
 
 
-def _intersection(sets: list[isl.Set]) -> isl.Set:
+def intersection(sets: list[isl.Set]) -> isl.Set:
     """Return what some sets share; in pairs, since each step copies both sides."""
     while len(sets) > 1:
         pairs = zip(sets[::2], sets[1::2], strict=False)
@@ -459,7 +461,7 @@ def _replaced(form: AffineExpr, call: Call, value: AffineExpr) -> AffineExpr:
     return replace_atoms(form, change)
 
 
-@frozen
+@frozen(slots=False)
 class MixedRadix:
     """A number by its mixed-radix digits, the most major first."""
 
@@ -483,6 +485,9 @@ class MixedRadix:
 
     def __floordiv__(self, divisor: Int) -> MixedRadix | Value:
         """Return the outer digits if inner ones make up the divisor, else a quotient."""
+        place = self._places.get(divisor)
+        if place is not None:
+            return MixedRadix(self.digits[:place], self.sizes[:place], self.space)
         cut = self._cut(divisor)
         return cut[0] if cut is not None else self.value // divisor
 
@@ -490,6 +495,12 @@ class MixedRadix:
         """Return the inner digits if they make up the modulus, else a remainder."""
         cut = self._cut(modulus)
         return cut[1] if cut is not None else self.value % modulus
+
+    @cached_property
+    def _places(self) -> dict[Int, int]:
+        """The number of outer digits for each product of the sizes of inner ones."""
+        strides = accumulate(reversed(self.sizes), mul, initial=1)
+        return {stride: len(self.sizes) - k for k, stride in enumerate(strides)}
 
     def _cut(self, size: Int) -> tuple[MixedRadix, MixedRadix] | None:
         """Split into outer and inner digits, the inner ones of a size; a digit may be cut."""

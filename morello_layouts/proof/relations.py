@@ -42,6 +42,7 @@ from morello_layouts.proof.isl import (
     axis_values,
     coordinates_of,
     differ,
+    intersection,
     relation,
     union,
     value_of_form,
@@ -314,16 +315,29 @@ class RecipeRelation:
     @cached_property
     def padding(self) -> isl.Set:
         """The physical coordinates that the inverse calls padding."""
-        _, limits = self.inverse(self.physical.coordinates, self.physical)
-        return _beyond(limits, self.physical)
+        return _beyond(self.limits, self.physical)
+
+    @property
+    def limits(self) -> list[_Limit]:
+        """Functions of the physical coordinates; each is below its size at elements."""
+        return self._inverse[1]
+
+    @cached_property
+    def elements(self) -> isl.Set:
+        """The physical coordinates that the inverse does not call padding."""
+        below = (x.lt_set(self.physical.number(n)) for x, n in self.limits)
+        return intersection([self.physical.domain, *below])
+
+    @cached_property
+    def _inverse(self) -> tuple[list[Value], list[_Limit]]:
+        return self.inverse(self.physical.coordinates, self.physical)
 
     @cached_property
     def cut(self) -> isl.Set:
         """Trailing padding slots that the buffer may not contain."""
         if is_nonnegative(self.recipe.tail_padding):
             return isl.Set.empty(self.padding.get_space())
-        elements = self.physical.domain.subtract(self.padding)
-        return self.padding.subtract(self.padding.lex_lt_set(elements).domain())
+        return self.padding.subtract(self.padding.lex_lt_set(self.elements).domain())
 
     @cached_property
     def inverse_is_wrong(self) -> bool:
@@ -331,14 +345,12 @@ class RecipeRelation:
         _, limits = self.inverse(self.forward, self.space)
         if not _beyond(limits, self.space).is_empty():
             return True
-        inverse, _ = self.inverse(self.physical.coordinates, self.physical)
-        at = [x.function for x in inverse]
-        elements = self.physical.domain.subtract(self.padding)
-        if not _outside(at, self.recipe.shape, self.physical).is_disjoint(elements):
+        at = [x.function for x in self._inverse[0]]
+        if not _outside(at, self.recipe.shape, self.physical).is_disjoint(self.elements):
             return True
         inner = replace(self.physical, variables={f"d{k}": x for k, x in enumerate(at)})
         pairs = zip(axis_values(self.recipe, inner), self.physical.coordinates, strict=True)
-        return any(not differ(x.function, y, elements).is_empty() for x, y in pairs)
+        return any(not differ(x.function, y, self.elements).is_empty() for x, y in pairs)
 
 
 def _outside(at: Sequence[isl.Aff], shape: Sequence[Int], space: Space) -> isl.Set:

@@ -38,7 +38,8 @@ from morello_layouts.proof.relations import (
 )
 from morello_layouts.proof.verdict import sizes_text
 
-Values: TypeAlias = Mapping[str, Any]
+Values: TypeAlias = dict[Any, Any]
+"""Values of names; those of sizes are kept beside them, under the sizes."""
 
 
 def first_disagreement(m: IndexMap) -> tuple[str, Any] | None:
@@ -73,9 +74,9 @@ def first_disagreement(m: IndexMap) -> tuple[str, Any] | None:
 
 def _allowed(origin: Provenance, names: list[str]) -> Iterator[dict[str, int]]:
     """Yield sizes that the stated facts allow: the smallest of each name, then random ones."""
-    columns = []
-    for name in names:
-        columns.append([n for n in range(1, OPINION_REACH) if origin.allows({name: n})])
+    reach = range(1, OPINION_REACH)
+    columns = [[n for n in reach if origin.allows({name: n})] if origin.stated else reach
+               for name in names]  # fmt: skip
     below = _below(1)
     small = product(*(column[:2] for column in columns))
     large = (tuple(column[below(len(column))] for column in columns) for _ in range(OPINION_SIZES))
@@ -138,7 +139,8 @@ class _At:
             slot = linear_index(physical_coordinates(recipe, at, 0), physical, 0)
             (start,) = known((recipe.offset,))
             formulas = (*formulas_of(self.m), *references_of(self.m))
-            ways = [(name, self.value(formula, d)) for name, formula in formulas]
+            self._names.update(d)
+            ways = [(name, self.value(formula)) for name, formula in formulas]
             ways.append(("the recipe", start + slot))
             ways.append(("the offset of a call", self.m.form.evaluate({**self.sizes, **d})))
             for name, value in ways:
@@ -177,13 +179,18 @@ class _At:
 
     def coordinate(self, p: Any) -> tuple[Any, ...] | None:
         """Return the coordinate at a slot by the inverse's formulas; None for padding."""
-        if is_padding(self.m, {**self.sizes, "p": p}):
+        self._names["p"] = p
+        if is_padding(self.m, self._names):
             return None
-        return tuple(self.value(formula, {"p": p}) for formula in inverse_of(self.m))
+        return tuple(map(self.value, inverse_of(self.m)))
 
-    def value(self, expr: Any, at: Values | None = None) -> Any:
-        """Return the value of a formula, or of a number."""
-        return value_of(expr, {**self.sizes, **(at or {})})
+    @cached_property
+    def _names(self) -> Values:
+        return {**self.sizes}
+
+    def value(self, expr: Any) -> Any:
+        """Return the value of a formula, or of a number, at the names as they are."""
+        return value_of(expr, self._names)
 
 
 def _below(seed: int) -> Callable[[int], int]:
@@ -244,7 +251,9 @@ def value_of(expr: Any, names: Values) -> Any:
     if isinstance(expr, AffineExpr):
         return _value_of_form(expr, names)
     if isinstance(expr, SizeExpr):
-        return expr.evaluate(names)
+        if expr not in names:
+            names[expr] = expr.evaluate(names)
+        return names[expr]
     if expr.is_Symbol:
         return names[expr.name]
     if expr.is_Rational:

@@ -74,6 +74,7 @@ from morello_layouts.proof.isl import (
     Value,
     at_least,
     first_point,
+    intersection,
     union,
 )
 from morello_layouts.proof.library import isl
@@ -409,7 +410,7 @@ def _position(piece: RecipeRelation, space: Space) -> MixedRadix:
 
 def _coordinate_faults(m: IndexMap, piece: RecipeRelation) -> Iterator[Proof]:
     """Check that the inverse gives the coordinate of the element at each slot."""
-    elements = replace(piece.physical, domain=piece.physical.domain.subtract(piece.padding))
+    elements = replace(piece.physical, domain=piece.elements)
     expected, _ = piece.inverse(elements.coordinates, elements)
     names = {"p": _position(piece, elements)}
     for k, (expr, x) in enumerate(zip(inverse_of(m), expected, strict=True)):
@@ -418,16 +419,23 @@ def _coordinate_faults(m: IndexMap, piece: RecipeRelation) -> Iterator[Proof]:
 
 
 def _padding_faults(m: IndexMap, piece: RecipeRelation) -> Iterator[Proof]:
-    """Check that the inverse's condition for padding holds at padding, and only there."""
+    """Check that the inverse's condition for padding holds at padding, and only there.
+
+    Limits that both state are not looked at. A difference of two unions may be very long, so each
+    other limit is held against what the other side calls an element.
+    """
     space = piece.physical
     names = {"p": _position(piece, space)}
-    none = isl.Set.empty(space.domain.get_space())
+    none = space.domain.get_space()
     limits = [(_from_box(m, x), _from_box(m, n)) for x, n in padding_of(m)]
-    claimed = union((_points(x, n, space, names) for x, n in limits), none.get_space())
-    wrong = claimed.intersect(space.domain).subtract(piece.padding)
-    wrong = wrong.union(piece.padding.subtract(claimed))
-    wrong = wrong.subtract(piece.cut)
-    if wrong.is_empty():
+    stated = [x for pair in limits if (x := _excess(*pair, space, names)) is not None]
+    own = [x.sub(space.number(n)) for x, n in piece.limits]
+    wrong = union((at_least(x, 0).intersect(piece.elements) for x in _unshared(stated, own)), none)
+    if missing := _unshared(own, stated):
+        below = [at_least(x.neg(), 1) for x in stated]
+        said = intersection([space.domain, *below])
+        wrong = wrong.union(union((at_least(x, 0).intersect(said) for x in missing), none))
+    if wrong.is_empty() or (wrong := wrong.subtract(piece.cut)).is_empty():
         return
     reason = "the padding of the inverse differs from the recipe"
     if m.recipe.names:
@@ -436,6 +444,19 @@ def _padding_faults(m: IndexMap, piece: RecipeRelation) -> Iterator[Proof]:
         sizes, (start,) = known(piece.recipe.physical_shape), known((m.recipe.offset,))
         slot = start + linear_index(first_point(wrong), sizes, 0)
         yield Proof(VERIFIED, False, f"{reason} at slot {slot}", counterexample=slot)
+
+
+def _unshared(some: Sequence[isl.Aff], others: Sequence[isl.Aff]) -> list[isl.Aff]:
+    """Return the functions that are not among others, which mostly come in the same order."""
+    found, at = [], 0
+    for one in some:
+        turns = (k % len(others) for k in range(at, at + len(others)))
+        same = next((k for k in turns if one.sub(others[k]).plain_is_zero()), None)
+        if same is None:
+            found.append(one)
+        else:
+            at = same + 1
+    return found
 
 
 def _tail_faults(m: IndexMap, piece: RecipeRelation) -> Iterator[Proof]:
@@ -461,15 +482,21 @@ def _end_faults(m: IndexMap, piece: RecipeRelation, start: Int, count: Int) -> I
 
 def _points(x: Any, n: Any, space: Space, names: Mapping[str, Readable]) -> isl.Set:
     """Return the points at which a formula is a number at least."""
+    found = _excess(x, n, space, names)
+    return isl.Set.empty(space.domain.get_space()) if found is None else at_least(found, 0)
+
+
+def _excess(x: Any, n: Any, space: Space, names: Mapping[str, Readable]) -> isl.Aff | None:
+    """Return a formula minus a number, as a function; None if it is below 0 everywhere."""
     p, least = names["p"], value_of_formula(n, space, names)
     if _is_below_zero(x, n):
-        return isl.Set.empty(space.domain.get_space())
+        return None
     if isinstance(p, MixedRadix) and str(x) == "p":
         # An offset in the box is below the box's size, which may be a product of sizes.
         above = least - Value.constant(prod(p.sizes), space)
         if all(f.is_cst() and not f.get_constant_val().is_neg() for f in above.parts.values()):
-            return isl.Set.empty(space.domain.get_space())
-    return at_least((value_of_formula(x, space, names) - least).function, 0)
+            return None
+    return (value_of_formula(x, space, names) - least).function
 
 
 def _is_below_zero(x: Any, n: Any) -> bool:

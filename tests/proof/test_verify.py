@@ -85,6 +85,23 @@ def test_both_ends_of_a_buffer_are_padding() -> None:
     assert ml.verify(without_limit("Mod(p + 7, 8) >= 5")(rows(1, 8, 25))).holds is False
 
 
+FIVES = f"f32[{'5,' * 11}5]{{{','.join(map(str, range(12)))}:T({'2,' * 11}2)}}"
+"""Its padding is 12 half-spaces, and the complement of their union had 2^12 pieces."""
+
+
+def test_isl_judges_padding_along_many_axes_and_in_many_tiles() -> None:
+    assert ml.verify(FIVES).decider == "digits and ISL"
+    assert ml.is_bijective(FIVES, confirm=True).decider == "digits, confirmed by ISL"
+    tiles = f"f32[1009,1013]{{1,0:T{'(3,2)(2,3)' * 8}}}"
+    assert ml.verify(tiles).decider == "digits and ISL"
+
+
+def test_padding_along_many_axes_is_what_the_inverse_says() -> None:
+    last = 6**12 - 1  # of the buffer, which is padding already
+    for more, holds in ((p >= last, True), (p <= 0, False)):
+        assert ml.verify(also_padded_if(map_of(FIVES), more)).holds is holds
+
+
 def test_elements_that_share_slots_have_no_inverse_to_verify() -> None:
     i, j = coordinate_variables((3, 4))
     m = IndexMap.of(recipe_of_formula((3, 4), i + j), lambda *_: i + j)

@@ -11,6 +11,7 @@ from morello_layouts.core.expr import coordinate_variables, variable
 from morello_layouts.core.expr.sizes import SizeExpr
 from morello_layouts.core.recipe import Merge, Pad, Recipe, Scatter, Transpose, occupied
 from morello_layouts.core.recipe.readings import (
+    delinearize,
     elements_at,
     elements_by_slot,
     from_bytes,
@@ -115,3 +116,9 @@ def test_elements_of_any_width_come_back(bits: int, dtype: Any) -> None:
     else:
         with pytest.raises(LayoutError, match="bits"):
             from_bytes(data, bits, 5, dtype)
+
+
+def test_digits_of_a_form_do_not_nest() -> None:
+    """Sorting sums of digits of digits took the square of their depth for each pair."""
+    digits = delinearize(variable("p", 0, 2**50 - 1), (2,) * 50)
+    assert {atom.depth for form in digits for atom in form.atoms() if atom.operands} == {1}

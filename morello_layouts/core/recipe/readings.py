@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import islice
+from itertools import accumulate, islice
 from math import prod
+from operator import mul
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from morello_layouts.core.expr import AffineExpr, canonicalize
+from morello_layouts.core.expr.affine import digit
 from morello_layouts.core.expr.sizes import Int, is_nonnegative
 from morello_layouts.core.expr.substitution import value_of
 from morello_layouts.core.lazy import numpy as np
@@ -223,7 +225,7 @@ def named_forms(recipe: Recipe, offset: AffineExpr) -> tuple[tuple[str, AffineEx
         return ()
     shape: tuple[Int, ...] = recipe.physical_shape
     digits = delinearize(offset - recipe.offset, shape)
-    forms = (canonicalize(digit) for digit in digits)
+    forms = (canonicalize(one) for one in digits)
     return tuple(zip(recipe.axis_names, forms, strict=True))
 
 
@@ -270,7 +272,7 @@ def logical_coordinates(recipe: Recipe, physical: Sequence[Any]) -> tuple[tuple[
                 at = [at[order.index(axis)] for axis in range(len(order))]
             case Merge():
                 groups = zip(at, step.groups(before), strict=True)
-                at = [digit for x, sizes in groups for digit in delinearize(x, sizes)]
+                at = [one for x, sizes in groups for one in delinearize(x, sizes)]
             case Xor(target):
                 at[target] = step.new_target(at, before)
             case Renumber(axis):
@@ -391,6 +393,11 @@ def delinearize(position: Any, sizes: Shape) -> tuple[Any, ...]:
     (1, 1, 0, 1)
     """
     digits: list[Any] = []
+    if isinstance(position, AffineExpr):  # a quotient of quotients would be as deep as the axes
+        strides = [*accumulate(reversed(sizes[1:]), mul, initial=1)]
+        moduli = (*reversed(sizes[1:]), None)
+        digits += (digit(position, s, n) for s, n in zip(strides, moduli, strict=True))
+        return tuple(reversed(digits)) if sizes else ()
     for size in reversed(sizes[1:]):
         digits.append(position % size)
         position = position // size
