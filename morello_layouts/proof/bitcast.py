@@ -9,18 +9,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from itertools import groupby, islice
 from math import prod
-from typing import ClassVar, Final, Literal, TypeAlias
+from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 from morello_layouts.core.checks import as_permutation
 from morello_layouts.core.expr import coordinate_variables
 from morello_layouts.core.expr.sizes import Int, is_nonnegative
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.lazy import has_numpy, numpy as np
-from morello_layouts.core.limits import BITCAST_SLOTS, BITCAST_TRANSPOSES
+from morello_layouts.core.limits import BITCAST_SLOTS, BITCAST_TRANSPOSES, PROOF_WIDE
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.maps.subject import cropped, reshape_view, split_elements
 from morello_layouts.core.recipe import Recipe, has_inverse, known, offset_of
 from morello_layouts.core.recipe.digits import digits_of, fused, has_digits, major_order, refined
+from morello_layouts.core.recipe.views import elements_of
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.proof.ask import isl_budget
 from morello_layouts.proof.equivalent import are_equivalent
@@ -500,19 +501,39 @@ def _first_slot(candidate: BitcastCandidate, same: Proof) -> int | None:
     if isinstance(same.counterexample, SymbolicCounterexample):
         sizes = same.counterexample.sizes
         first, second = (m.at(**{n: sizes[n] for n in m.recipe.names}) for m in (first, second))
-    if first.recipe.names or second.recipe.names or not has_numpy():
-        return None
-    if not has_inverse(first.recipe) or not has_inverse(second.recipe):
+    recipes = first.recipe, second.recipe
+    if any(recipe.names or not has_inverse(recipe) for recipe in recipes):
         return None
     end = min(first.size, second.size, BITCAST_SLOTS)
+    run = _common_run(*recipes)
     start, length = 0, 64
     while start < end:
-        slots = np.arange(start, min(start + length, end))
-        pairs = zip(first.coordinates(slots), second.coordinates(slots), strict=True)
-        wrong = np.zeros(len(slots), bool)
-        for x, y in pairs:
-            wrong |= x != y
-        if wrong.any():
-            return start + int(wrong.argmax())
-        start, length = start + length, min(8 * length, _CHUNK)
+        slots = range(start, min(start + length * run, end), run)
+        wrong: Any
+        if length <= PROOF_WIDE:  # NumPy need not be loaded for the first ones
+            pairs = zip(*(elements_of(recipe, [*slots]) for recipe in recipes), strict=True)
+            wrong = [x != y for x, y in pairs]
+        elif not has_numpy():
+            return None
+        else:
+            at = (m.coordinates(np.asarray(slots)) for m in (first, second))
+            wrong = sum((x != y for x, y in zip(*at, strict=True)), np.zeros(len(slots), bool))
+        if any(wrong):
+            return slots[[*wrong].index(True)]
+        start, length = start + length * run, min(8 * length, _CHUNK)
     return None
+
+
+def _common_run(one: Recipe, other: Recipe) -> int:
+    """Return a number of slots, in each run of which both hold elements in one order, or none.
+
+    If a run differs or has padding at all, so does its first slot.
+    """
+    if not (has_digits(one) and has_digits(other)) or (one.offset, other.offset) != (0, 0):
+        return 1
+    run = 1
+    for x, y in zip(reversed(digits_of(one)), reversed(digits_of(other)), strict=False):
+        if replace(x, stride=1) != replace(y, stride=1):
+            break
+        run *= known((x.radix,))[0]
+    return run

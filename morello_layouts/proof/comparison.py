@@ -18,7 +18,7 @@ from morello_layouts.core.expr.assumptions import Assumption, meet_all
 from morello_layouts.core.expr.sizes import Int, SizeExpr, ceil_quotient, is_nonnegative
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.lazy import numpy as np
-from morello_layouts.core.limits import PROOF_FIRST
+from morello_layouts.core.limits import PROOF_FIRST, PROOF_WIDE
 from morello_layouts.core.maps import AffineMap, IndexMap
 from morello_layouts.core.recipe import (
     Merge,
@@ -30,11 +30,13 @@ from morello_layouts.core.recipe import (
     Transpose,
     Window,
     Xor,
+    delinearize,
     has_inverse,
     known,
     linear_index,
 )
 from morello_layouts.core.recipe.recognize import recipe_of_coordinates, recipe_of_formula
+from morello_layouts.core.recipe.views import Column, filled
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.proof.ask import AnyMap, Decide, ask_isl, is_asking, names_of, require_few
 from morello_layouts.proof.conditions import SizeSet
@@ -272,9 +274,9 @@ def separable(
     return found
 
 
-def first_positions(size: int) -> Iterator[Any]:
+def first_positions(size: int, start: int = 0) -> Iterator[Any]:
     """Yield the first numbers in pieces, each of which is longer than the one before."""
-    start, length, end = 0, 1 << 10, min(size, PROOF_FIRST)
+    length, end = 1 << 10, min(size, PROOF_FIRST)
     while start < end:
         yield np.arange(start, min(start + length, end))
         start, length = start + length, 4 * length
@@ -287,18 +289,28 @@ def _evaluated(m: AnyMap, pairs: Pairs) -> Comparison | None:
     sizes = known([x.size for pair in pairs for x in pair if isinstance(x, Recipe)])
     if max((count, *sizes)) >= 1 << 62:
         return None
-    for positions in first_positions(count):
+    few = min(count, PROOF_WIDE)  # in Python: NumPy need not be loaded for them
+    at = delinearize(Column(range(few)), shape)
+    lists = [[filled(x, few) for x in both] for both in _values(pairs, at)]
+    for k in range(few):
+        if any(one[k] != other[k] for one, other in lists):
+            return Comparison(False, "evaluation", delinearize(k, shape))
+    for positions in first_positions(count, few):
         at = np.unravel_index(positions, shape) if shape else ()
-        reading = Interpreter({f"d{k}": x for k, x in enumerate(at)}, lambda n: n)
         wrong = np.zeros(positions.shape, bool)
         try:
-            for one, other in pairs:
-                wrong |= np.asarray(read(one, reading)) != np.asarray(read(other, reading))
+            for one, other in _values(pairs, at):
+                wrong |= np.asarray(one) != np.asarray(other)
         except OverflowError:  # a factor past 64 bits
             return None
         if wrong.any():
             return Comparison(False, "evaluation", tuple(int(x[wrong.argmax()]) for x in at))
     return Comparison(True, "enumeration") if count <= PROOF_FIRST else None
+
+
+def _values(pairs: Pairs, at: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+    reading = Interpreter({f"d{k}": x for k, x in enumerate(at)}, lambda n: n)
+    return ((read(one, reading), read(other, reading)) for one, other in pairs)
 
 
 def _by_isl(

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from math import gcd, lcm
 from threading import local
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 from weakref import WeakValueDictionary
 
 from morello_layouts.core.expr.sizes import Int, is_nonnegative, sign
@@ -24,10 +25,8 @@ from morello_layouts.core.lazy import has_numpy, numpy as np
 from morello_layouts.core.limits import PROOF_PERIOD, PROOF_WIDE, PROOF_XOR_BITS
 from morello_layouts.core.recipe import known
 from morello_layouts.core.recipe.digits import Period
+from morello_layouts.core.recipe.views import Column
 from morello_layouts.errors import UnsupportedError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 class NotSeparableError(UnsupportedError):
@@ -355,20 +354,28 @@ class Separable:
 @lru_cache(maxsize=1024)
 def _largest_remainder(terms: tuple[tuple[Atom, Int], ...], size: Int, divisor: int) -> int | None:
     """Return the largest remainder of a function of one coordinate; None if it is not looked at."""
-    if not isinstance(size, int) or not has_numpy():
+    if not isinstance(size, int):
         return None
     factors = known([c for _, c in terms])
     periods: dict[Atom, Period] = {}
     parts_of = zip(factors, (_period(atom, periods) for atom, _ in terms), strict=True)
     whole = Period.of_sum([*parts_of]).floor(divisor)
     wide = sum(map(abs, factors)) * size > 2**60 or divisor > 2**60
-    wide |= _has_large_divisor(periods)
     length = min(whole.length, size)
-    if length > (PROOF_WIDE if wide else PROOF_PERIOD):
+    x = _places(length, wide or _has_large_divisor(periods))
+    if x is None:
         return None
-    x, found = np.arange(length, dtype=object if wide else np.int64), dict[Atom, Any]()
+    found: dict[Atom, Any] = {}
     parts = (c * _values(atom, x, found) for c, (atom, _) in zip(factors, terms, strict=True))
-    return int((sum(parts, x * 0) % divisor).max())
+    remainders = sum(parts, x * 0) % divisor
+    return max(remainders.values) if isinstance(x, Column) else int(remainders.max())
+
+
+def _places(length: int, wide: bool) -> Any:
+    """Return the first coordinates: few in Python, which need no NumPy; None if they are many."""
+    if length <= PROOF_WIDE + 1:  # a period, and where the next one begins
+        return Column(range(length))
+    return None if wide or length > PROOF_PERIOD or not has_numpy() else np.arange(length)
 
 
 def _has_large_divisor(atoms: Iterable[Atom]) -> bool:
@@ -496,11 +503,8 @@ def _require_separable(function: Separable) -> None:
 
 
 def _at_origin(function: Separable) -> Int:
-    first, known_values = np.zeros(1, np.int64), dict[Atom, Any]()
-    total = function.const
-    for atom, c in function.terms.items():
-        total = total + c * int(_values(atom, first, known_values)[0])
-    return total
+    found: dict[Atom, Any] = {}
+    return function.const + sum(c * _values(atom, 0, found) for atom, c in function.terms.items())
 
 
 def _increments_along(
@@ -510,28 +514,25 @@ def _increments_along(
     periods: dict[Atom, Period] = {}
     length = lcm(*(_period(atom, periods).length for atom in atoms)) + 1
     length = min(length, size) if isinstance(size, int) else length
-    wide = _has_large_divisor(periods)
-    if length > (PROOF_WIDE if wide else PROOF_PERIOD):
+    x, found = _places(length, _has_large_divisor(periods)), dict[Atom, Any]()
+    if x is None:
         raise NotSeparableError(
             f"increments along dimension {dim} repeat after {length - 1} elements",
             f"at most {PROOF_PERIOD} of them are looked at",
             "ask ISL",
         )
-    x, found = np.arange(length, dtype=object if wide else np.int64), dict[Atom, Any]()
-    table = np.stack([np.diff(_values(atom, x, found)) for atom in atoms])
-    if not table.size:
-        return
-    if wide:  # integers past 64 bits: NumPy sorts no such columns
-        seen = {column: k for k, column in reversed([*enumerate(zip(*table, strict=True))])}
-        for column, k in sorted(seen.items(), key=lambda pair: pair[1]):
-            pairs = zip(terms, column, strict=True)
-            yield Increment(dim, k + 1, sum((c * n for (_, c), n in pairs), 0))
-        return
-    kinds, first = np.unique(table, axis=1, return_index=True)
-    for k in np.argsort(first):
-        pairs = zip(terms, kinds[:, k].tolist(), strict=True)
-        by = sum((c * n for (_, c), n in pairs), 0)
-        yield Increment(dim, int(first[k]) + 1, by)
+    values = [_values(atom, x, found) for atom in atoms]
+    first: dict[tuple[int, ...], int] = {}  # of each kind of change, where it is first
+    if isinstance(x, Column):
+        steps = ([b - a for a, b in pairwise(one.values)] for one in values)
+        for k, kind in enumerate(zip(*steps, strict=True), 1):
+            first.setdefault(kind, k)
+    else:
+        kinds, at = np.unique(np.diff(np.stack(values)), axis=1, return_index=True)
+        first = {tuple(kinds[:, k].tolist()): int(at[k]) + 1 for k in np.argsort(at)}
+    for kind, place in first.items():
+        pairs = zip(terms, kind, strict=True)
+        yield Increment(dim, place, sum((c * n for (_, c), n in pairs), 0))
 
 
 def _is_separable(atom: Atom) -> bool:
@@ -557,7 +558,7 @@ def _period(atom: Atom, found: dict[Atom, Period]) -> Period:
     return found[atom]
 
 
-def _values(atom: Atom, x: NDArray[np.int64], found: dict[Atom, Any]) -> NDArray[np.int64]:
+def _values(atom: Atom, x: Any, found: dict[Atom, Any]) -> Any:
     """Return the values of an atom at coordinates; those found before, and its parts', are kept."""
     if isinstance(atom, int):
         return x
@@ -568,5 +569,4 @@ def _values(atom: Atom, x: NDArray[np.int64], found: dict[Atom, Any]) -> NDArray
         for inner, c in terms:
             total += c * _values(inner, x, found)
         found[atom] = total // divisor
-    values: NDArray[np.int64] = found[atom]
-    return values
+    return found[atom]
