@@ -22,7 +22,7 @@ _SIGN: Final = regex(r"(<=|>=|==|<|>|≤|≥)")
 _MIRRORED: Final = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "≤": ">=", "≥": "<=", "==": "=="}
 _OF_NAME: Final = regex(rf"(?P<name>{_WORD})(?:=|:|∈|\bin\b)(?P<values>.*)", re.S)
 _VALUES: Final = tuple(
-    re.compile(pattern, re.DOTALL)
+    regex(pattern, re.DOTALL)
     for pattern in (
         r"(?P<lo>[^=.]*)\.\.\.?=?(?P<hi>[^=]*)",
         r"\s*range\s*\((?:(?P<lo>[^,]*),)?(?P<end>[^,]*)\)\s*",
@@ -145,7 +145,7 @@ def values_by_name(
     >>> values_by_name("[0-9]+", int, "a name and a number", "…", "M=16")("M=16, N = 8")
     {'M': 16, 'N': 8}
     """
-    pattern = re.compile(rf"\s*([A-Za-z_]\w*)\s*=\s*({value})\s*", re.ASCII)
+    pattern = regex(rf"\s*([A-Za-z_]\w*)\s*=\s*({value})\s*", re.ASCII)
 
     def reader(text: str) -> dict[str, Any]:
         found: dict[str, Any] = {}

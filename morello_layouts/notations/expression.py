@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import lcm
 from types import MappingProxyType
 from typing import Final
@@ -19,10 +19,9 @@ from morello_layouts.core.expr.conversions import as_number, promote_to_sizes
 from morello_layouts.core.expr.sizes import Int, SizeExpr, evaluated, exact_quotient, is_nonnegative
 from morello_layouts.core.expr.substitution import map_ints
 from morello_layouts.core.fields import frozen
-from morello_layouts.core.lazy import regex
+from morello_layouts.core.lazy import importing, regex
 from morello_layouts.core.limits import MAP_TEXT
 from morello_layouts.errors import ParseError, ShapeError
-from morello_layouts.notations.expression_reader import CHOICES, PYTHON, ExpressionReader
 from morello_layouts.notations.grammar import NAME, Source, Syntax, Terminal, integer
 
 _SYNTAX = Syntax(
@@ -66,6 +65,8 @@ def parse_expression(
             variables[name] = Var(name, bounds.get(name, UNBOUNDED))
         return variables[name]
 
+    with importing:
+        from morello_layouts.notations.expression_reader import CHOICES, PYTHON, ExpressionReader
     reader = ExpressionReader(source, CHOICES if choices else PYTHON, variable)
     form = reader.read()
     source.end()
@@ -94,8 +95,10 @@ def parse_function(text: str) -> tuple[tuple[str, ...], tuple[AffineExpr, ...]]:
         others.setdefault(name, start)
         return Var(name, Interval(1, None))
 
+    with importing:
+        from morello_layouts.notations.expression_reader import PYTHON, ExpressionReader
     reader = ExpressionReader(source, PYTHON, variable, factor_fix="multiply by a number")
-    forms = _results(source, reader)
+    forms = _results(source, reader.read)
     if is_call:
         source.take(",")
         source.need(")")
@@ -119,13 +122,13 @@ def _parameters(source: Source) -> list[str]:
     return names
 
 
-def _results(source: Source, reader: ExpressionReader) -> list[AffineExpr]:
+def _results(source: Source, read: Callable[[], AffineExpr]) -> list[AffineExpr]:
     if source.take("["):
-        return source.series(reader.read, "]", least=1, trailing=True)
+        return source.series(read, "]", least=1, trailing=True)
     if source.text.startswith("(", source.at) and _is_tuple(source.text, source.at):
         source.need("(")
-        return source.series(reader.read, ")", least=1, trailing=True)
-    return [reader.read()]
+        return source.series(read, ")", least=1, trailing=True)
+    return [read()]
 
 
 def _is_tuple(text: str, start: int) -> bool:

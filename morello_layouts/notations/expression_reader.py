@@ -33,6 +33,7 @@ from morello_layouts.core.expr.conversions import (
 )
 from morello_layouts.core.expr.sizes import Int, is_nonnegative
 from morello_layouts.core.fields import frozen
+from morello_layouts.core.lazy import regex
 from morello_layouts.core.limits import EXPRESSION_BITS
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.notations.grammar import INT, NAME, Source, Terminal, Token, at_part, integer
@@ -77,12 +78,13 @@ def _words(*words: str) -> tuple[str | Terminal, ...]:
 
 _BEGINNINGS: Final[tuple[str | Terminal, ...]] = (INT, NAME, "(", *_words("'+' or '-'"))
 
+_TOKEN: Final = (
+    r"(0[xX][0-9A-Fa-f]+|[0-9]+)|((?:floor|Mod|BitXor|FloorDiv|CleanDiv|ModularIndexing|(?:ceil(?:ing)?|T\.u?int(?:8|16|32|64))(?=\s*\())\b)"
+    r"|([A-Za-z_][A-Za-z0-9_]*)|(\*\*|//|<<|>>|[-+*/%^&|~(,])"
+)
+
 PYTHON: Final = Dialect(
-    re.compile(
-        r"(0[xX][0-9A-Fa-f]+|[0-9]+)|((?:floor|Mod|BitXor|FloorDiv|CleanDiv|ModularIndexing|(?:ceil(?:ing)?|T\.u?int(?:8|16|32|64))(?=\s*\())\b)"
-        r"|([A-Za-z_][A-Za-z0-9_]*)|(\*\*|//|<<|>>|[-+*/%^&|~(,])",
-        re.ASCII,
-    ),
+    regex(_TOKEN, re.ASCII),
     {"//": divide, "%": remainder, "mod": remainder},
     _BEGINNINGS + _words("floor(…)", "ceil(…)", "Mod(…)", "BitXor(…)", "T.int64(…)"),
     _words("an operator"),
@@ -90,7 +92,7 @@ PYTHON: Final = Dialect(
 """Python's and SymPy's expressions, with the casts of TVM."""
 
 MLIR: Final = Dialect(
-    re.compile(r"([0-9]+)|((?!))|([A-Za-z_][A-Za-z0-9_$]*)|([-+*(])"),
+    regex(r"([0-9]+)|((?!))|([A-Za-z_][A-Za-z0-9_$]*)|([-+*(])"),
     {"floordiv": divide, "ceildiv": lambda form, by: -divide(-form, by), "mod": remainder},
     _BEGINNINGS,
     _words("'+' or '-'", "'*', 'floordiv', 'ceildiv' or 'mod'"),
@@ -108,8 +110,8 @@ _AFTER_BITS: Final = {"not": 11, "and": 12, "&&": 12, "or": 14, "||": 14}
 
 CHOICES: Final = replace(
     PYTHON,
-    token=re.compile(
-        PYTHON.token.pattern.replace(
+    token=regex(
+        _TOKEN.replace(
             "(?:floor|",
             r"(?:(?:(?:T|tir|tirx|tl|np|torch|triton)\.)?(?:[mM]in|[mM]ax|minimum|maximum|[aA]bs|[sS]elect|where"
             r"|if_then_else|likely|ceildiv|CeilDiv|cdiv|floordiv|floormod)(?=\s*\()|floor|",

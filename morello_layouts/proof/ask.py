@@ -102,14 +102,15 @@ def ask_isl(claim: str) -> Callable[[Decide], Decide]:
                         raise
                     spent = context.get_max_operations()
                     answer = Proof(claim, None, f"ISL spent its budget of {spent} operations")
-            assumed = meet_all(one for m in maps for one in m.assumptions)
-            required = (pair for recipe in recipes for pair in recipe.requires)
-            texts = (f"{n} >= {m}" for n, m in required if not _is_assumed(n - m, assumed))
-            stated = (str(one) for one in assumed if one != Assumption(one.name))
-            facts = dict.fromkeys((*stated, *answer.assumptions, *texts))
+            stated = [one for m in maps for one in m.assumptions]
+            required = [pair for recipe in recipes for pair in recipe.requires]
             symbols = {name: x for m in maps for name, x in m.size_symbols.items()}
-            if not facts and not symbols:
+            if not stated and not required and not symbols:
                 return answer
+            assumed = meet_all(stated)
+            more = (str(one) for one in assumed if one != Assumption(one.name))
+            texts = (f"{n} >= {m}" for n, m in required if not _is_assumed(n - m, assumed))
+            facts = dict.fromkeys((*more, *answer.assumptions, *texts))
             return replace(answer, assumptions=tuple(facts), size_symbols=symbols)
 
         return ask

@@ -6,7 +6,7 @@ Questions that neither counting nor ISL decides, as where ISL is not installed, 
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial, reduce, wraps
@@ -19,7 +19,7 @@ from morello_layouts.core.expr.assumptions import meet_all
 from morello_layouts.core.expr.conversions import size_to_sympy, symbol
 from morello_layouts.core.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.core.expr.substitution import substitute
-from morello_layouts.core.lazy import numpy as np
+from morello_layouts.core.lazy import loader, numpy as np
 from morello_layouts.core.limits import (
     CERTIFICATE_AXES,
     ISL_OPERATIONS,
@@ -50,7 +50,6 @@ from morello_layouts.proof.ask import (
     require_few,
     small_sizes,
 )
-from morello_layouts.proof.certificate import certificate_of_equality, certificate_of_map
 from morello_layouts.proof.comparison import (
     BITS,
     SIMPLIFIER,
@@ -73,6 +72,7 @@ from morello_layouts.proof.isl import (
     Space,
     Value,
     at_least,
+    differ,
     first_point,
     intersection,
     union,
@@ -95,6 +95,10 @@ from morello_layouts.proof.verdict import ALL_SIZES, Proof, SymbolicCounterexamp
 
 DECIDER: Final = "a certificate"
 
+_certificates: Final = loader(
+    "morello_layouts.proof", {"certificate": "certificate_of_equality certificate_of_map"}
+)
+
 
 def has_isl() -> bool:
     """Return whether ISL is installed."""
@@ -116,16 +120,16 @@ def _or_certified(decide: Decide, certified: Decide) -> Decide:
 
 
 def _injective(m: AnyMap) -> Proof:
-    certificate_of_map(m, "injective")
+    _certificates("certificate_of_map")(m, "injective")
     return Proof("injective", True, "no two coordinates share an offset", DECIDER)
 
 
 def _padded(m: AnyMap) -> Proof:
     """Return whether a map without collisions reaches all slots: their number tells."""
     if m.recipe is None:
-        certificate_of_map(m, "bijective")
+        _certificates("certificate_of_map")(m, "bijective")
         return Proof("bijective", True, "injective, and all slots hold an element", DECIDER)
-    certificate_of_map(m, "padded")
+    _certificates("certificate_of_map")(m, "padded")
     found = Proof("bijective", True, "injective, and all slots hold an element", DECIDER)
     if m.unused == 0:
         return replace(found, unused=0)
@@ -146,7 +150,7 @@ def _sizes_with_padding(m: IndexMap) -> Iterator[SymbolicCounterexample]:
 
 
 def _equivalent(a: AnyMap, b: AnyMap) -> Proof:
-    certificate_of_equality(a, b)
+    _certificates("certificate_of_equality")(a, b)
     return Proof("equivalent", True, "every coordinate has the same offset", DECIDER)
 
 
@@ -213,7 +217,7 @@ def _certified(m: IndexMap) -> Proof | None:
     if len(m.recipe.physical_shape) > CERTIFICATE_AXES:
         return None
     with suppress(UnsupportedError):  # there is none, or no inverse
-        certificate_of_map(m, VERIFIED)
+        _certificates("certificate_of_map")(m, VERIFIED)
         reason = "simplified formula, reference and inverse agree everywhere"
         return Proof(VERIFIED, True, reason, decider="a certificate")
     return None
@@ -384,7 +388,7 @@ def _unequal(name: str, difference: Value, where: str) -> Iterator[Proof]:
         if not space.sizes.is_subset(equal):
             yield Proof(VERIFIED, None, f"{name} may differ from the recipe at some sizes")
         return
-    points = OffsetDifference((difference,), space).concrete
+    points = differ(difference.function, space.number(0), space.domain)
     if not points.is_empty():
         at = first_point(points)
         reason = f"{name} differs from the recipe at {where}{at}"

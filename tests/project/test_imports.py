@@ -42,6 +42,32 @@ def test_explain_loads_no_sympy(text: str) -> None:
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
 
 
+def test_few_elements_are_compared_without_numpy() -> None:
+    """Its import takes longer than all verdicts about a small program."""
+    code = (
+        "import sys, morello_layouts as ml\n"
+        "one, other = 'f32[256,33,100]{2,1,0:T(8,128)}', 'f32[8448,100]{1,0:T(8,128)}'\n"
+        "assert 'slot 4224' in ml.is_bitcast(one, other).reason\n"
+        "assert not ml.equal('f32[99,99]{1,0:T(8,128)}', 'f32[99,99]{0,1:T(8,128)}')\n"
+        "assert 'numpy' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
+def test_prove_loads_what_it_asks() -> None:
+    unasked = "proof.bitcast proof.agreement proof.access proof.certificate"
+    unasked += " notations.expression_reader"
+    code = (
+        "import sys, morello_layouts as ml\n"
+        "assert ml.prove('f32[16,256]{1,0:T(8,128)}')\n"
+        f"print(*({{f'morello_layouts.{{x}}' for x in {unasked.split()}}} & sys.modules.keys()))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    assert run.stdout.split() == []
+
+
 def test_no_module_loads_sympy() -> None:
     """SymPy loads on first use, whatever is imported; two modules are about nothing else."""
     code = (

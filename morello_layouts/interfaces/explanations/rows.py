@@ -12,7 +12,7 @@ from morello_layouts.core.description import BufferSizes, Description, amount, c
 from morello_layouts.core.expr.sizes import Int
 from morello_layouts.core.fields import Told, frozen
 from morello_layouts.core.layout import Arrays, Layout
-from morello_layouts.core.lazy import escape, importing
+from morello_layouts.core.lazy import escape
 from morello_layouts.core.limits import EXPLAINED_IN_HTML, EXPLANATION_WIDTH
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.maps.names import renamed
@@ -34,13 +34,11 @@ from morello_layouts.interfaces.explanations.report import (
     Proofs,
     instruction_facts,
     instruction_in,
+    report_of,
 )
 from morello_layouts.outputs.picture import UNICODE, Glyphs, Line, fitted_view, terminal_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from morello_layouts.interfaces.explanations.report import ArrayReport
     from morello_layouts.machines.tpu_layouts.layouts import TpuFacts
     from morello_layouts.programs.hlo import HloInstruction
     from morello_layouts.programs.records import Record
@@ -394,9 +392,6 @@ class Explanation(Told):
 
     def lines(self, medium: Medium | None = None) -> Iterator[Line]:
         """Yield the lines for a medium, such as a terminal; by default for ``str()``."""
-        with importing:
-            from morello_layouts.interfaces.explanations.rows import Medium, lines_of
-
         return lines_of(self.text, self.instruction, self.arrays, medium or Medium())
 
     def __str__(self) -> str:
@@ -407,9 +402,6 @@ class Explanation(Told):
         return f"<{type(self).__name__}: {text}, {count(len(self.arrays), 'array')}>"
 
     def _repr_html_(self) -> str:
-        with importing:
-            from morello_layouts.interfaces.explanations.rows import html_of
-
         return html_of(self.instruction, self.arrays, EXPLAINED_IN_HTML)
 
 
@@ -481,9 +473,6 @@ def explain(
             f"{value} holds the sizes of each array",
             "leave out the argument shape",
         )
-    with importing:
-        from morello_layouts.interfaces.explanations.report import report_of
-
     seen: dict[str, ArrayReport] = {}
     reports = []
     for path, one in arrays_of(value):
