@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from collections.abc import Iterable
+from itertools import islice, product
+from math import prod
+from operator import mul
 
 import pytest
 
+from morello_layouts.core.recipe import known
 from morello_layouts.machines.resharding import counts
+from morello_layouts.machines.resharding.combs import Run
 from morello_layouts.machines.resharding.counts import traffic
 from morello_layouts.machines.resharding.exchange import exchange
 from morello_layouts.notations.sharding import Level, Mesh, Sharding
@@ -25,6 +30,27 @@ def test_random_pairs() -> None:
 def test_random_pairs_on_more_devices() -> None:
     for number in range(150):
         require_right(question(16, number, 64, 300))
+
+
+def test_messages_as_arrays() -> None:
+    """They are those of each device, a row for each product of runs."""
+    for number in range(120):
+        found = question(99, number, 12, 150)
+        most = max(known((end.sharding.mesh.devices,))[0] for end in found.ends)
+        devices = [*range(most)][::-1]
+        arrays = found.received(devices)
+        rows = sorted(zip(*(x.tolist() for x in (*arrays, arrays.size)), strict=True))
+        boxes = [
+            (m.sender, m.receiver, *map(list, zip(*_numbers(runs), strict=True)))
+            for device in devices
+            for m in found.receives(device)
+            for runs in product(*m.runs)
+        ]
+        assert rows == sorted((*box, prod(map(mul, box[3], box[5]))) for box in boxes)
+
+
+def _numbers(runs: Iterable[Run]) -> list[tuple[int, ...]]:
+    return [(r.start, r.block, r.period if r.count > 1 else 0, r.count) for r in runs]
 
 
 def test_every_way_of_counting(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 from morello_layouts.core.description import listed
 from morello_layouts.core.expr.sizes import Int, is_nonnegative
 from morello_layouts.core.fields import frozen
+from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.limits import RESHARD_PARTS
 from morello_layouts.core.recipe import delinearize, known, linear_index
 from morello_layouts.machines.resharding.combs import (
@@ -23,6 +24,26 @@ from morello_layouts.machines.resharding.combs import (
     touched,
 )
 from morello_layouts.notations.sharding import Mesh, Sharding
+
+
+class Boxes(NamedTuple):
+    """Messages as arrays: each row is a product of runs, one along each dimension.
+
+    A message with several runs along a dimension is as many rows, beside each other.
+    """
+
+    sender: Any  #: for each row the device that has the elements.
+    receiver: Any  #: the device that needs them.
+    start: Any  #: for each row and dimension the first position of the run.
+    block: Any  #: how many positions follow each other.
+    period: Any  #: the distance of two blocks; 0 for one block.
+    count: Any  #: the number of blocks.
+
+    @property
+    def size(self) -> Any:
+        """The number of elements of each row."""
+        return (self.block * self.count).prod(axis=1)
+
 
 Values: TypeAlias = dict[int, Any]
 """A coordinate along some axes, by their numbers: ints, or arrays of them."""
@@ -75,7 +96,16 @@ class End:
         """Return the device at a coordinate."""
         position: int = sum(axis.position(values[k]) for k, axis in self.axes.items())
         ids = self.sharding.mesh.ids
+        if ids and not isinstance(position, int):
+            return np.asarray(ids)[position]  # type: ignore[no-any-return]
         return ids[position] if ids else position
+
+    def positions(self, devices: Any) -> Any:
+        """Return the positions of devices in the mesh, as arrays; -1 for those that are not."""
+        mesh = self.sharding.mesh
+        if mesh.ids:
+            return np.array([mesh.positions.get(one, -1) for one in devices.tolist()], np.int64)
+        return np.where(devices < known((mesh.count,))[0], devices, -1)
 
     def values(self, device: int) -> Values | None:
         """Return the coordinate of a device; None if it is not in the mesh."""
@@ -166,8 +196,9 @@ class Exchange:
             own = [level.block_of(needs[level.axis]) for level in b if level.axis is not None]
             number, count = linear_index(own, sizes, 0), prod(sizes)
             if a and b and all(level.axis is not None for level in (*a, *b)):
-                low = sum(level.block_of(has[level.axis or 0]) * level.block for level in a)
-                number = (number - min(low // b[-1].block, count - 1)) % count
+                first = _start(a, has) // b[-1].block
+                over = (first >= count) * (first - count + 1)
+                number = (number - (first - over)) % count
                 ratio, rest = divmod(a[-1].block, b[-1].block)
                 count = min(count, max(1, ratio) + 2 * bool(rest and b[-1].block % a[-1].block))
             rank = rank * count + number
@@ -178,14 +209,66 @@ class Exchange:
         needs, has = self.target.values(device), self.source.values(device)
         if needs is None:
             return
-        copies, receivers = prod(self._sizes(self.spread)), prod(self._sizes(self.over))
-        same = {k: needs[k] for k in self.same}
         for held, runs in self._choices(self.target, self.source, needs):
-            if has is not None and all(has[k] == x for k, x in held.items()):
-                continue
-            number = self._rank(held, needs) * receivers + self._number(self.over, needs)
-            chosen = self._coordinate(self.spread, number % copies)
-            yield Message(self.source.device({**same, **chosen, **held}), device, runs)
+            if has is None or any(has[k] != x for k, x in held.items()):
+                yield Message(self._sender(held, needs), device, runs)
+
+    def received(self, devices: Sequence[int]) -> Boxes:
+        """Return the messages that devices need, as arrays."""
+        if not all(_is_plain(cut) for end in self.ends for cut in end.cuts):
+            return self._listed(devices)
+        at = np.asarray(devices, np.int64)
+        at = at[self.target.positions(at) >= 0]
+        needs, has = (
+            {k: axis.of(places) for k, axis in end.axes.items()}
+            for end, places in ((end, end.positions(at)) for end in (self.target, self.source))
+        )
+        # Along each dimension a device needs one block, and meets a run of blocks before it.
+        firsts, counts, bounds = [], [], []
+        for n, a, b in zip(self._dims, self.source.cuts, self.target.cuts, strict=True):
+            low = _start(b, needs) + np.zeros_like(at)
+            high = np.minimum(low + (b[-1].block if b else n), n)
+            step = a[-1].block if a else max(n, 1)
+            firsts.append(low // step)
+            counts.append(np.where(high > low, (high - 1) // step - low // step + 1, 0))
+            bounds.append((low, high, step))
+        totals = np.prod([np.ones_like(at), *counts], axis=0)
+        row = np.repeat(np.arange(len(at)), totals)
+        left = np.arange(len(row)) - np.repeat(np.cumsum(totals) - totals, totals)
+        start, block = (np.zeros((len(row), len(counts)), np.int64) for _ in range(2))
+        held: Values = {}
+        for dim in reversed(range(len(counts))):
+            left, number = np.divmod(left, counts[dim][row])
+            number = number + firsts[dim][row]
+            (low, high, step), cut = bounds[dim], self.source.cuts[dim]
+            start[:, dim] = np.maximum(low[row], number * step)
+            block[:, dim] = np.minimum(high[row], (number + 1) * step) - start[:, dim]
+            digits = delinearize(number, tuple(level.size for level in cut))
+            for level, x in zip(cut, digits, strict=True):
+                held[level.axis or 0] = (x + level.shift) % level.size
+        needs = {k: x[row] for k, x in needs.items()}
+        kept = (self.source.positions(at) >= 0)[row]
+        for k, x in held.items():
+            kept = kept & (has[k][row] == x)
+        sender = self._sender(held, needs) + np.zeros_like(row)
+        one = np.ones_like(start)
+        found = Boxes(sender, at[row], start, block, one * 0, one)
+        return Boxes(*(x[~kept] for x in found))
+
+    def _listed(self, devices: Sequence[int]) -> Boxes:
+        messages = [message for device in devices for message in self.receives(device)]
+        rows = [(m.sender, m.receiver, each) for m in messages for each in product(*m.runs)]
+        ends = np.array([row[:2] for row in rows], np.int64).reshape(-1, 2).T
+        runs = [[(r.start, r.block, r.period, r.count) for r in each] for *_, each in rows]
+        parts = np.array(runs, np.int64).reshape(len(rows), len(self.shape), 4)
+        return Boxes(*ends, *np.moveaxis(parts, 2, 0))
+
+    def _sender(self, held: Values, needs: Values) -> Any:
+        """Return the device that sends a part to a device, of those that hold it."""
+        copies, receivers = prod(self._sizes(self.spread)), prod(self._sizes(self.over))
+        number = self._rank(held, needs) * receivers + self._number(self.over, needs)
+        chosen = self._coordinate(self.spread, number % copies)
+        return self.source.device({**{k: needs[k] for k in self.same}, **chosen, **held})
 
     def sends(self, device: int) -> Iterator[Message]:
         """Yield the messages that a device has to send."""
@@ -252,6 +335,18 @@ class Exchange:
         for choice in product(*(self._met(one, other, dim, at, fixed or {}) for dim in dims)):
             merged = {k: x for values, _ in choice for k, x in values.items()}
             yield merged, tuple(runs for _, runs in choice)
+
+
+def _start(cut: Sequence[CutLevel], values: Values) -> Any:
+    """Return the first index of the block at some values of the axes."""
+    return sum(level.block_of(values[level.axis or 0]) * level.block for level in cut)
+
+
+def _is_plain(cut: Sequence[CutLevel]) -> bool:
+    """Return whether each part is one block, and a block of an outer level whole inner ones."""
+    return all(level.axis is not None and not level.starts for level in cut) and all(
+        a.block == b.block * b.size for a, b in pairwise(cut)
+    )
 
 
 def _axes(cut: Sequence[CutLevel]) -> list[int]:

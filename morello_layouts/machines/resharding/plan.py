@@ -26,7 +26,7 @@ from morello_layouts.core.recipe import known
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.machines.resharding.combs import Message
 from morello_layouts.machines.resharding.counts import Traffic, TrafficFormulas, traffic
-from morello_layouts.machines.resharding.exchange import End, Exchange, exchange
+from morello_layouts.machines.resharding.exchange import Boxes, End, Exchange, exchange
 from morello_layouts.machines.resharding.steps import Step, StepKind, jax_code, kind_of, steps_of
 from morello_layouts.notations.sharding import Sharding
 from morello_layouts.proof.verdict import ALL_SIZES, Proof
@@ -229,6 +229,21 @@ class Plan(Displayed):
     def receives(self, device: int) -> Iterator[Message]:
         """Yield the messages that a device receives, none of them empty."""
         return self.exchange.receives(self._device(device))
+
+    def received(self, devices: Sequence[int] | None = None) -> Boxes:
+        """Return the messages that devices receive, as NumPy arrays without an object for each.
+
+        Args:
+            devices: the numbers of the devices; by default all.
+
+        >>> from morello_layouts import reshard
+        >>> array = "f32[8,8], mesh={'x': 4}, spec="
+        >>> found = reshard(array + "P('x', None)", array + "P(None, 'x')").received([1])
+        >>> found.sender, found.start[:, 0], found.block[:, 0], found.size
+        (array([0, 2, 3]), array([0, 4, 6]), array([2, 2, 2]), array([4, 4, 4]))
+        """
+        wanted = range(self.devices) if devices is None else [*map(self._device, devices)]
+        return self.exchange.received(wanted)
 
     def keeps(self, device: int) -> Message | None:
         """Return what a device has before and afterwards, as a message to itself; None if nothing.
