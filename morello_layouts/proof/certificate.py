@@ -19,6 +19,7 @@ from morello_layouts.core.expr.assumptions import Assumption, meet_all
 from morello_layouts.core.expr.conversions import size_to_sympy, to_sympy
 from morello_layouts.core.expr.sizes import (
     Int,
+    Quotient,
     SizeExpr,
     absolute,
     ceil_quotient,
@@ -274,11 +275,25 @@ def certificate_of_number(
     end, texts, before = _size(period, m), [], 0
     at = f"p % ({end})" if outer else "p"
     for start, k in starts:
-        texts.append(f"({k - before})*(({at} + ({end}) - ({_size(start, m)}))//({end}))")
+        # One from the start on: the room behind it, at least, is added to it and to the offset.
+        room = period - start if outer else _unrounded(period - start)
+        over = _size(start + room, m)
+        texts.append(f"({k - before})*(({at} + ({over}) - ({_size(start, m)}))//({over}))")
         before = k
     found = {**_statement("relayout", m), "source": " + ".join(texts), "offset": str(number)}
     found["others"] = [python_text(m.expr)]
     return _proved(found, m, singly=range(outer, len(m.sizes)))
+
+
+def _unrounded(n: Int) -> Int:
+    """Return a size that is not below a sum of products, without their quotients that round up.
+
+    The checker divides by the sum of it and others, whose first products are then no quotients.
+    """
+    if isinstance(n, int):
+        return n
+    found: Int = n.fold(lambda a: a.numerator if isinstance(a, Quotient) else SizeExpr.named(a))
+    return found
 
 
 def _proved(

@@ -112,11 +112,8 @@ def test_wrong_records_are_told_by_field_element_and_bit(text: str, verdict: str
 
 # ---- certificates, explanations, pictures
 
-#: The checker divides by a size of two terms only where the larger one is known.
-WITHOUT_CERTIFICATE = ("cutlass_nvfp4", "cutlass_mxfp4", "cutlass_mxfp8")
 
-
-@pytest.mark.parametrize("name", [name for name in formats() if name not in WITHOUT_CERTIFICATE])
+@pytest.mark.parametrize("name", formats())
 def test_certificates_of_all_block_counts_are_accepted(name: str) -> None:
     record = ml.record(name)
     found = record.certificates()
@@ -151,7 +148,8 @@ def test_a_certificate_is_about_the_bits_of_the_buffer() -> None:
     "text",
     ["r[B]: 2 bytes { a: u8[2] at bit 4; b: u4 at bit 0 }",
      "r[B]: 2 bytes { a: u8 at byte 0; b: u8 at bit 6 }",
-     "r: 2 bytes { a: u4[4] at byte 0 by 3 }"],
+     "r: 2 bytes { a: u4[4] at byte 0 by 3 }",
+     "r: { a: u4[M, K] at byte 0; b: u8[M, K] at bit 4*M*K - 1 as \"mx128x4\" }"],
 )  # fmt: skip
 def test_false_claims_have_no_certificate(text: str) -> None:
     with pytest.raises(LayoutError, match=r"no certificate|no inverse"):

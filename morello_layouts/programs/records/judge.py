@@ -16,7 +16,7 @@ from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.limits import RECORD_BITS
 from morello_layouts.core.maps import AffineMap
-from morello_layouts.errors import LayoutError
+from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.programs.records.block import Block, PieceMap, part_of
 from morello_layouts.programs.records.values import bits_of, bytes_of_block, decode, places
 from morello_layouts.proof import are_equivalent, is_injective
@@ -157,6 +157,13 @@ def _starts(record: Block) -> list[tuple[Int, int]]:
         if len(group) == 1:
             found.append((record.parts[group[0]].first, group[0]))
             continue
+        if record.names and any(record.parts[k].bits.given[0].sizes() for k in group):
+            raise UnsupportedError(
+                f"no certificate: {', '.join(record.parts[k].label for k in group)} are not known "
+                "to lie one after the other",
+                "the pieces of such fields are told apart bit by bit, at sizes that are numbers",
+                "give the sizes: record.at(…)",
+            )
         owner = {int(bit): k for k in group for bit in np.ravel(bits_of(record.parts[k]))}
         runs = groupby(sorted(owner.items()), key=lambda pair: pair[1])
         found += [(next(run)[0], k) for k, run in runs]
