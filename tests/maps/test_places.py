@@ -93,7 +93,7 @@ def test_memory_has_one_unnamed_axis() -> None:
 def test_places_in_words() -> None:
     m = map_of(replace(FRAGMENT, steps=(*FRAGMENT.steps[:-1], Replicate((2,)), Merge((2, 2, 1))),
                        axis_names=("lane", "register", "warp")))  # fmt: skip
-    assert str(m.place(1, 1)) == "lane 4, register 1, warp 0, and 1 more place"
+    assert str(m.place(1, 1)) == "lane 4, register 1, warps 0 and 1"
     assert m.place(1, 1).holders[1] == {"lane": 4, "register": 1, "warp": 1}
 
 

@@ -9,7 +9,7 @@ from math import prod
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from morello_layouts.core.checks import as_index, as_int, as_integers, shown, spread
-from morello_layouts.core.description import amount
+from morello_layouts.core.description import amount, listed
 from morello_layouts.core.expr import AffineExpr
 from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.limits import HOLDERS
@@ -30,6 +30,9 @@ from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 
 MEMORY: Final = "offset"
 """The name of the place of an element in plain memory, whose axes have no names."""
+
+
+_HOLDERS_SHOWN: Final = 8
 
 
 class Place(Mapping[str, Any]):
@@ -56,8 +59,11 @@ class Place(Mapping[str, Any]):
         return hash(frozenset(self.items()))  # equal to any mapping of the same coordinates
 
     def __str__(self) -> str:
-        first = ", ".join(f"{name} {x}" for name, x in self.items())
         more = len(self.holders) - 1
+        values = {name: [*dict.fromkeys(str(one[name]) for one in self.holders)] for name in self}
+        if 0 < more < _HOLDERS_SHOWN and sum(len(own) > 1 for own in values.values()) == 1:
+            return ", ".join(f"{n}{'s' * (len(v) > 1)} {listed(v)}" for n, v in values.items())
+        first = ", ".join(f"{name} {x}" for name, x in self.items())
         return first if not more else f"{first}, and {more} more place{'s' if more > 1 else ''}"
 
     def __repr__(self) -> str:
