@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Callable, Iterator
+from typing import Final
 
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.layout import Arrays, Layout
 from morello_layouts.core.lazy import regex
+from morello_layouts.core.limits import MAP_TEXT
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.notations.mlir.text import parse_mlir
 from morello_layouts.notations.triton.text import parse_triton
@@ -21,12 +22,17 @@ OPERATION: Final = regex(
 ALIAS: Final = regex(r"(?m)^[ \t]*(#[A-Za-z_][\w$]*)[ \t]*=[ \t]*(.+?)[ \t]*$")
 """Matches the definition of an alias on a line of its own."""
 
+ALIASED: Final = regex(r"#[A-Za-z_][\w$]*+(?![\w$.<])")
+"""Matches the name of an alias."""
+
 _TYPE: Final = regex(
-    r"(?<![\w.])(?:tensor|memref|vector|!ttg\.memdesc|!triton_gpu\.memdesc|!tt\.memdesc)<"
+    r"(?<![\w.])(?:tensor|memref|vector|!(?:ttg|triton_gpu|tt)\.memdesc|!xegpu\.tensor_desc)<"
+    r"|(?<=> )<(?=\d)"
 )
 _TRITON: Final = regex(r"#(ttg|triton_gpu|ttig|triton_intel_gpu)\.")
-_USED: Final = regex(r"#[A-Za-z_][\w$]*(?![\w$.<])")
-_CLOSING: Final = {">": "<", ")": "(", "]": "[", "}": "{"}
+_QUOTED: Final = regex(r'"(?:[^"\\]++|\\.)*+"')
+_BRACKETS: Final = regex(r"->|[<>]=|[()<>\[\]{}]")
+_CLOSES: Final = {")": "(", ">": "<", "]": "[", "}": "{"}
 
 
 @frozen
@@ -43,71 +49,52 @@ class Operands(Arrays):
         return f"{self.name}: {', '.join(map(str, self.types))}"
 
 
-def type_texts(line: str) -> list[str]:
-    """Return the texts of the types of arrays in a line, each once, in their order.
+def pairs(text: str) -> dict[int, int]:
+    """Return the end of each pair of brackets by its beginning; signs that pair with none are none.
 
-    >>> type_texts("%1 = ttg.convert_layout %0 : tensor<4xf32, #a> -> tensor<4xf32, #b>")
-    ['tensor<4xf32, #a>', 'tensor<4xf32, #b>']
+    >>> pairs("a<b>(c < d) -> e")
+    {1: 4, 4: 11}
     """
-    found: dict[str, None] = {}
-    at = 0
-    while (match := _TYPE.search(line, at)) is not None:
-        at = _end(line, match.end() - 1)
-        found[line[match.start() : at]] = None
-    return [*found]
+    opened: list[tuple[int, str]] = []
+    found = {}
+    for match in _BRACKETS.finditer(text):
+        sign = match[0]
+        if sign in _CLOSES:
+            while sign != ">" and opened and opened[-1][1] == "<":
+                opened.pop()
+            if opened and opened[-1][1] == _CLOSES[sign]:
+                found[opened.pop()[0]] = match.end()
+        elif len(sign) == 1:
+            opened.append((match.start(), sign))
+    return found
 
 
-def _end(line: str, at: int) -> int:
-    """Return where the bracket that opens at a place is closed; the end if it is not."""
-    opened: list[str] = []
-    quoted = False
-    for k in range(at, len(line)):
-        sign = line[k]
-        quoted ^= sign == '"'
-        if quoted or (sign == ">" and line[k - 1] == "-"):
-            continue
-        if sign in _CLOSING.values():
-            opened.append(sign)
-        elif sign in _CLOSING:
-            if not opened or opened.pop() != _CLOSING[sign]:
-                return k
-            if not opened:
-                return k + 1
-    return len(line)
+def types_in(text: str) -> list[tuple[str, int]]:
+    """Return the text and the place of each type that has sizes, in their order.
 
-
-def aliases_in(text: str) -> dict[str, str]:
-    """Return what each alias of a text stands for, by its name with ``#``."""
-    return {match[1]: match[2] for match in ALIAS.finditer(text)}
-
-
-def read_type(text: str, aliases: dict[str, str]) -> Any:
-    """Return the layout of a type, with the aliases that it uses.
-
-    Raises:
-        ParseError: if the type cannot be read.
+    >>> types_in("%1 = ttg.convert_layout %0 : tensor<4xf32, #a> -> tensor<4xf32, #b>")
+    [('tensor<4xf32, #a>', 29), ('tensor<4xf32, #b>', 50)]
     """
-    needed: dict[str, str] = {}
-    left = _USED.findall(text)
-    while left:
-        name = left.pop()
-        if name not in aliases:
-            raise ParseError(
-                f"{name} is not defined",
-                "a type is read with the definitions of its aliases",
-                f"write the line {name} = … before it",
-                text=text,
-                position=text.find(name) if name in text else 0,
-            )
-        if name not in needed:
-            needed[name] = aliases[name]
-            left += _USED.findall(aliases[name])
-    order = [name for name in aliases if name in needed]
-    whole = "".join(f"{name} = {needed[name]}\n" for name in order) + text
-    if _TRITON.search(whole):
-        return parse_triton(whole)
+    plain = _QUOTED.sub(lambda match: '"' * len(match[0]), text) if '"' in text else text
+    ends, at, found = pairs(plain), 0, []
+    while (match := _TYPE.search(plain, at)) is not None:
+        at = ends.get(match.end() - 1, len(text))
+        found.append((text[match.start() : at], match.start()))
+    return found
 
-    return parse_mlir(whole)
+
+def expanded(text: str, meaning: Callable[[str], str | None], longest: int = MAP_TEXT) -> str:
+    """Return a text with what its aliases stand for in their place, as long as it is not too long.
+
+    >>> expanded("memref<4x8xf32, #map>", {"#map": "affine_map<(i, j) -> (j, i)>"}.get)
+    'memref<4x8xf32, affine_map<(i, j) -> (j, i)>>'
+    """
+    for _ in range(8):  # an alias may mean another one
+        found = ALIASED.sub(lambda match: meaning(match[0]) or match[0], text, 16)
+        if found == text or len(found) > longest:
+            break
+        text = found
+    return text
 
 
 def operands_of(text: str) -> Arrays | None:
@@ -115,18 +102,15 @@ def operands_of(text: str) -> Arrays | None:
     matches = [each for each in OPERATION.finditer(text) if not each["name"].endswith("pack")]
     if len(matches) != 1:
         return None
-    aliases, name = aliases_in(text), matches[0]["name"].strip('"')
-    types = type_texts(matches[0]["rest"])
-    if not types:
-        return None
-    found = []
-    for each in types:
+    known = {match[1]: match[2] for match in ALIAS.finditer(text)}
+    start, found = matches[0].start("rest"), dict[str, Layout]()
+    for each, at in types_in(matches[0]["rest"]):
         try:
-            found.append(read_type(each, aliases))
-        except ParseError as error:
-            at = text.find(each)
-            raise ParseError(error.what, error.why, error.fix, text=text,
-                             position=max(at, 0)) from None  # fmt: skip
+            whole = expanded(each, known.get)
+            found[each] = (parse_triton if _TRITON.search(whole) else parse_mlir)(whole)
         except LayoutError as error:
-            raise ParseError(error.what, error.why, error.fix, text=text, position=0) from None
-    return found[0] if len(found) == 1 else Operands(name, tuple(found))
+            raise ParseError(error.what, error.why, error.fix, text=text,
+                             position=start + at) from None  # fmt: skip
+    types = tuple(found.values())
+    return None if not types else types[0] if len(types) == 1 else Operands(
+        matches[0]["name"].strip('"'), types)  # fmt: skip

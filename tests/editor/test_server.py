@@ -13,6 +13,7 @@ from urllib.request import urlopen
 
 import pytest
 
+import morello_layouts as ml
 from morello_layouts.core.limits import EDITOR_MESSAGE
 from tests.editor.client import Client, editor
 from tests.support.paths import ROOT
@@ -139,9 +140,15 @@ def test_warnings_are_of_arrays_that_lie_in_memory(client: Client) -> None:
 
 
 def test_warnings_of_conflicts_are_of_moves_that_the_text_says(client: Client) -> None:
-    """The lanes of a matrix instruction's operand may go another way."""
+    """They are those of ``mlay mlir``; nobody says which lanes of gfx1100 share a phase."""
     client.open("file:///ttgir", TTGIR)
-    assert warnings(client, "file:///ttgir") == [(5, "2-way conflict")]
+    moves = ml.read_mlir(TTGIR).moves
+    told = sorted((move.lines[0] - 1, move.words) for move in moves if (move.ways or 1) > 1)
+    assert [(line, words[:14]) for line, words in told] == [
+        (5, "2-way conflict"),
+        (6, "4-way conflict"),
+    ]
+    assert warnings(client, "file:///ttgir") == told
     client.open("file:///hip", TTGIR.replace("cuda:80", "hip:gfx1100"))
     assert warnings(client, "file:///hip") == []
     tile = "%0 = memref.alloc() : memref<32x32xf32, #gpu.address_space<workgroup>>\n"

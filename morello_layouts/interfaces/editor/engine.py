@@ -14,6 +14,7 @@ from morello_layouts.core.maps.subject import Subject
 from morello_layouts.errors import LayoutError
 from morello_layouts.interfaces import api
 from morello_layouts.interfaces.api.layouts import subject
+from morello_layouts.interfaces.editor.occurrences import STATEMENT
 from morello_layouts.interfaces.explanations.report import ArrayReport, report_of, sizes_of
 from morello_layouts.interfaces.explanations.rows import (
     Labelled,
@@ -30,7 +31,7 @@ from morello_layouts.outputs.picture import UNICODE, terminal_lines
 def answered(fields: Mapping[str, str]) -> Iterator[str]:
     """Yield the parts of an answer: about spans of text, about warnings, or the explorer's.
 
-    >>> [*answered({"warnings": '[["f32[9,1024,1]{2,1,0:T(8,128)}", "", "", "", 1]]'})]
+    >>> [*answered({"warnings": '[["f32[9,1024,1]{2,1,0:T(8,128)}", "", "", 1]]'})]
     ['{"0":"bytes: 36,864 of data in 4,718,592 (4.5 MiB): 4,681,728 of padding, 128.00× the data"}']
     """
     if "spans" in fields:
@@ -96,19 +97,22 @@ def _text(report: ArrayReport) -> str:
     return "\n".join(one.plain.rstrip() for one in lines)
 
 
-def _warning(text: str, shape: str, access: str, gpu: str, places: int) -> str | None:
+def _warning(text: str, shape: str, access: str, places: int) -> str | None:
     """Return what is wrong with a text, in words; None if nothing is, or it cannot be told."""
     told = None
     with suppress(LayoutError):
-        told = _conflicts(text, access, gpu) if access else _padding(_one(text, shape))
+        if access == STATEMENT:
+            from morello_layouts.programs.mlir import read_mlir
+
+            moves = getattr(read_mlir(text), "moves", ())
+            told = next((move.words for move in moves if (move.ways or 1) > 1), None)
+        elif access:
+            found = api.banks(text, access)  # a formula of open sizes has no ways
+            is_one = getattr(found, "ways", 1) == 1
+            told = None if is_one else f"a warp that loads a {access}: {found.verdict}"
+        else:
+            told = _padding(_one(text, shape))
     return told and told + (f"; {places} places have this text" if places > 1 else "")
-
-
-def _conflicts(text: str, access: str, gpu: str) -> str | None:
-    found = api.banks(text, access, gpu=gpu)
-    if getattr(found, "ways", 1) == 1:  # a formula of open sizes has none
-        return None
-    return f"a warp that loads a column: {found.verdict}" if access == "column" else found.verdict
 
 
 def _padding(one: Subject) -> str | None:

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from morello_layouts.core.layout import ELEMENT_BITS
 from morello_layouts.core.limits import EDITOR_CANDIDATES, EDITOR_QUESTIONS, EXPLORER_TEXT
+from morello_layouts.notations.operations import expanded, pairs
 
 
 class Span(NamedTuple):
@@ -33,8 +34,6 @@ _NAMES: Final = re.compile(
     r"empty_strided\w*|assert_size_stride|reinterpret_tensor|ShapeDtypeStruct|Format|"
     r"TensorMetadata|ShapedArray"
 )
-_BRACKETS: Final = re.compile(r"->|[()<>\[\]{}]")
-_CLOSES: Final = {")": "(", ">": "<", "]": "[", "}": "{"}
 _COLON: Final = re.compile(r"\s*:\s*(?:_?[0-9]+|(?=\())")
 _SWIZZLE: Final = re.compile(r"S(?:w|wizzle)?<[\d,\s-]{5,20}>\s*o\s*(?:[\w{}]+\s*o\s*)?\Z")
 _NOT_CUTE: Final = re.compile(r"[?\[{]\s*\Z|[\w)\]]\Z")  # a condition, a slice, a table or a call
@@ -65,7 +64,7 @@ def around(text: str, at: int, language: str = "") -> list[Span]:
     found = {(start, end) for start, end in _spans(near, language) if start <= place <= end}
     smallest = sorted(found, key=lambda span: span[1] - span[0])[:EDITOR_CANDIDATES]
     spans = [
-        Span(start, end, expanded(near[start:end], text, first + start)) for start, end in smallest
+        Span(start, end, _whole(near[start:end], text, first + start)) for start, end in smallest
     ]
     return [
         Span(first + one.start, first + one.end, one.text, one.shape) for one in (*quoted, *spans)
@@ -91,29 +90,6 @@ def _spans(text: str, language: str) -> Iterator[tuple[int, int]]:
             yield begin, stop
 
 
-def pairs(text: str) -> dict[int, int]:
-    """Return the end of each pair of brackets by its beginning; signs that pair with none are none.
-
-    >>> pairs("a<b>(c < d) -> e")
-    {1: 4, 4: 11}
-    """
-    opened: list[tuple[int, str]] = []
-    found = {}
-    for match in _BRACKETS.finditer(text):
-        sign = match[0]
-        if sign in "([{<":
-            opened.append((match.start(), sign))
-        elif sign == ">":
-            if opened and opened[-1][1] == "<":
-                found[opened.pop()[0]] = match.end()
-        elif sign in _CLOSES:
-            while opened and opened[-1][1] == "<":
-                opened.pop()
-            if opened and opened[-1][1] == _CLOSES[sign]:
-                found[opened.pop()[0]] = match.end()
-    return found
-
-
 def _is_said(text: str, at: int) -> bool:
     """Whether a place in Python stands in a comment or in quotes on its line."""
     before = _QUOTED.sub("", text[text.rfind("\n", 0, at) + 1 : at])
@@ -132,40 +108,29 @@ def _in_quotes(text: str, at: int) -> Iterator[Span]:
                 yield Span(*match.span(2), match[2], shape)
 
 
-_ALIAS: Final = re.compile(r"#[A-Za-z_]\w*+(?![\w.])")
-
-
-def expanded(span: str, text: str, at: int) -> str:
+def _whole(span: str, text: str, at: int) -> str:
     """Return a part of a text with the meaning of its aliases, such as ``#blocked = …``, in place.
 
     That is the last one before the place: each program in a file defines its own.
-
-    >>> expanded("memref<4x8xf32, #map>", "#map = affine_map<(d0, d1) -> (d1, d0)>", 99)
-    'memref<4x8xf32, affine_map<(d0, d1) -> (d1, d0)>>'
     """
-    for _ in range(8):  # an alias may mean another one
-        found = _ALIAS.sub(lambda match: _meaning(match[0], text, at), span, 16)
-        if found == span or len(found) > EXPLORER_TEXT:
-            break
-        span = found
-    return span
 
+    def meaning(alias: str) -> str | None:
+        head = f"{alias} = "
+        before = text.rfind(f"\n{head}", 0, at + len(head)) + 1
+        start = before + len(head)
+        is_there = text.startswith(head, before)
+        return text[start : start + EXPLORER_TEXT].partition("\n")[0] if is_there else None
 
-def _meaning(alias: str, text: str, at: int) -> str:
-    head = f"{alias} = "
-    before = text.rfind(f"\n{head}", 0, at + len(head)) + 1
-    if not text.startswith(head, before):
-        return alias
-    start = before + len(head)
-    return text[start : start + EXPLORER_TEXT].partition("\n")[0]
+    return expanded(span, meaning, EXPLORER_TEXT)
 
 
 class Question(NamedTuple):
     """A span of which a warning may be due, and how often the same stands in the text."""
 
     span: Span
-    access: str  #: what a warp does with it; empty if padding is asked about.
-    gpu: str
+    #: how a warp loads it, or ``statement`` of MLIR that moves elements; empty if padding is asked
+    #: about.
+    access: str
     places: int
 
 
@@ -182,8 +147,12 @@ _COMPUTATION: Final = re.compile(r"^%?([\w.-]+) [^\n]*\{\n(?:[^}\n][^\n]*\n)*+\}
 _SHARED: Final = re.compile(
     r"memref<[^<>\n]*(?:<[^<>\n]*>[^<>\n]*)*#gpu\.address_space<workgroup>>"
 )
-_MOVE: Final = re.compile(r"\b(?:ttg|triton_gpu)\.local_(load|store|alloc)\b([^\n]{0,2000})")
-_TARGET: Final = re.compile(r'ttg\.target"? = "(\w+):(\w+)')
+_MOVE: Final = re.compile(
+    r"(?P<name>\b(?:ttg|triton_gpu)\.(?:local_(?:load|store|alloc)|async_copy_\w+))\b[^\n]{0,2000}"
+)
+_MODULE: Final = re.compile(r"^[ \t]*+module\b[^\n]{0,2000}", re.MULTILINE)
+STATEMENT: Final = "statement"
+"""What is asked of a statement of MLIR: how it moves elements."""
 
 
 def questions(text: str) -> list[Question]:
@@ -194,16 +163,16 @@ def questions(text: str) -> list[Question]:
     what lies in shared memory and, in TTGIR, which lanes move it.
     """
     found: dict[tuple[str, str, str], Question] = {}
-    for span, access, gpu in (*_padded(text), *_shared(text), *_moved(text)):
+    for span, access in (*_padded(text), *_shared(text), *_moved(text)):
         key = span.text, span.shape, access
-        first = found.get(key, Question(span, access, gpu, 0))
+        first = found.get(key, Question(span, access, 0))
         found[key] = first._replace(places=first.places + 1)
         if len(found) >= EDITOR_QUESTIONS:
             break
     return [*found.values()]
 
 
-def _padded(text: str) -> Iterator[tuple[Span, str, str]]:
+def _padded(text: str) -> Iterator[tuple[Span, str]]:
     is_hlo = _IS_HLO.search(text, 0, 1 << 16) is not None
     fused = {*_FUSED.findall(text)} if is_hlo else set()
     inside = [m.span() for m in _COMPUTATION.finditer(text) if m[1] in fused] if fused else []
@@ -215,31 +184,25 @@ def _padded(text: str) -> Iterator[tuple[Span, str, str]]:
         if match["quoted"]:
             for one in _in_quotes(text[start : end + 100], 1):
                 if one.shape:
-                    yield Span(start + 1, end - 1, one.text, one.shape), "", ""
+                    yield Span(start + 1, end - 1, one.text, one.shape), ""
             continue
         line = text.rfind("\n", max(0, start - EXPLORER_TEXT), start) + 1
         is_inside = k < len(inside) and inside[k][0] <= start
         if not is_hlo or (
             not is_inside and start - line < EXPLORER_TEXT and _RESULT.match(text, line, start)
         ):
-            yield Span(start, end, match[0]), "", ""
+            yield Span(start, end, match[0]), ""
 
 
-def _shared(text: str) -> Iterator[tuple[Span, str, str]]:
+def _shared(text: str) -> Iterator[tuple[Span, str]]:
     for match in _SHARED.finditer(text):
-        yield Span(*match.span(), expanded(match[0], text, match.start())), "column", "nvidia"
+        yield Span(*match.span(), _whole(match[0], text, match.start())), "column"
 
 
-def _moved(text: str) -> Iterator[tuple[Span, str, str]]:
-    """Yield moves of blocked tensors between registers and shared memory in TTGIR."""
-    target = _TARGET.search(text, 0, 1 << 16)
-    gpu = "nvidia" if target is None or target[1] == "cuda" else target[2]
+def _moved(text: str) -> Iterator[tuple[Span, str]]:
+    """Yield moves between registers and shared memory in TTGIR, with what the module says."""
+    module = _MODULE.search(text, 0, 1 << 16)
+    head = "" if module is None else f"{module[0]}\n"
     for match in _MOVE.finditer(text):
-        ends, types = pairs(match[2]), {}
-        for head in _HEAD.finditer(match[2]):
-            types[head[2]] = match[2][head.start() : ends.get(head.end() - 1, head.end())]
-        tensor = expanded(types.get("tensor", ""), text, match.start())
-        if "memdesc" in types and re.search(r", #\w+\.blocked<[^<>]*\{[^{}]*\}>\s*>\Z", tensor):
-            memory = expanded(types["memdesc"], text, match.start())
-            store = "" if match[1] == "load" else "store "
-            yield Span(match.start(), match.start(2), memory), store + tensor, gpu
+        line = _whole(match[0], text, match.start())
+        yield Span(*match.span("name"), f"{head}{line}\n"), STATEMENT

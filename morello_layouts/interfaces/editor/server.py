@@ -263,7 +263,7 @@ class Editor:
             batch = asked[k : k + EDITOR_BATCH]
             told = await self.ask(
                 "warnings",
-                [[one.span.text, one.span.shape, one.access, one.gpu, one.places] for one in batch],
+                [[one.span.text, one.span.shape, one.access, one.places] for one in batch],
             )
             for j, question in enumerate(batch):
                 if (words := told.get(str(j))) is not None:

@@ -37,10 +37,6 @@ _OPEN: Final = re.compile(r"(?:\(|(?<!\s))\s*+\{\s*+(?://[^\n]*+)?\s*+\Z")
 _PAIRS: Final = {")": "(", "]": "[", "}": "{", ">": "<"}
 _ALIAS: Final = re.compile(r"\s*+([#!][A-Za-z_][\w$.]*+)\s*+=\s*+(.*)", re.ASCII | re.DOTALL)
 _OP: Final = re.compile(r'\s*+(?:%[^=]++=\s*+)?"?([A-Za-z_][\w.$]*+)', re.ASCII)
-_TYPE: Final = re.compile(
-    r"\b(?:tensor|memref|vector)<|!(?:ttg|triton_gpu|tt)\.memdesc<|(?<=> )<(?=\d)"
-)
-_ANGLE: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"|->|[<>]=|[<>]')
 _DIMS: Final = re.compile(r"<(?:[0-9]+x)+")
 _NAMED: Final = re.compile(r"#([A-Za-z_][\w$]*+(?:\.[\w$]++)*+)")
 _TYPE_ALIAS: Final = re.compile(r"![A-Za-z_][\w$]*+(?![\w$.])")
@@ -215,19 +211,6 @@ class Reader:
         if error.reached < len(error.text):
             fail(error.what, text, start + error.position, line, error)
         return Raw(f"{value.partition('<')[0]}: {error.what}")
-
-    def types(self, statement: Statement) -> list[tuple[str, int]]:
-        """Return the text and the place of each type that has sizes."""
-        text, at, found = statement.text, 0, []
-        while match := _TYPE.search(text, at):
-            depth, at = 0, match.end() - 1
-            for angle in _ANGLE.finditer(text, at):
-                depth += (angle[0] == "<") - (angle[0] == ">")
-                if not depth:
-                    at = angle.end()
-                    break
-            found.append((text[match.start() : at], match.start()))
-        return found
 
     def expanded(self, text: str) -> str:
         """Return a text with the aliases of types written out."""

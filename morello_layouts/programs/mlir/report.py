@@ -18,6 +18,7 @@ from morello_layouts.core.limits import MLIR_QUESTIONS, REPORT_PLACES, REPORT_PL
 from morello_layouts.core.maps.subject import Subject
 from morello_layouts.errors import LayoutError
 from morello_layouts.notations.mlir.layout import MlirType
+from morello_layouts.notations.operations import types_in
 from morello_layouts.notations.registry import describe
 from morello_layouts.notations.sharding.reader import parse_sharding
 from morello_layouts.notations.triton.layout import TritonLayout
@@ -343,7 +344,7 @@ class _Builder:
         """Return the layouts that a statement names, and the key of what it does."""
         texts, types, names = [], [], []
         if _TYPED.search(statement.text):
-            for own, at in self.reader.types(statement):
+            for own, at in types_in(statement.text):
                 texts.append(own)
                 types.append(self.reader.type(own, at, statement))
                 names += self._named(statement.line, own, types[-1])
@@ -384,7 +385,7 @@ class _Builder:
         head, arrow, tail = statement.text.partition(") -> ")
         for part, is_result in ((head, False), (tail if arrow else "", True)):
             own = Statement(statement.line, "", part)
-            for number, (text, at) in enumerate(self.reader.types(own)):
+            for number, (text, at) in enumerate(types_in(part)):
                 given = _ATTRIBUTES.match(part, at + len(text))
                 named = re.search(r"(%[\w$.]+)\s*:\s*\Z", part[:at])
                 name = named[1] if named else f"{'result' if is_result else 'argument'} {number}"
