@@ -69,14 +69,19 @@ def pairs(text: str) -> dict[int, int]:
     return found
 
 
+def plain_text(text: str) -> str:
+    """Return a text whose parts in quotes hold no brackets, as long as it was."""
+    return _QUOTED.sub(lambda match: '"' * len(match[0]), text) if '"' in text else text
+
+
 def types_in(text: str) -> list[tuple[str, int]]:
     """Return the text and the place of each type that has sizes, in their order.
 
     >>> types_in("%1 = ttg.convert_layout %0 : tensor<4xf32, #a> -> tensor<4xf32, #b>")
     [('tensor<4xf32, #a>', 29), ('tensor<4xf32, #b>', 50)]
     """
-    plain = _QUOTED.sub(lambda match: '"' * len(match[0]), text) if '"' in text else text
-    ends, at, found = pairs(plain), 0, []
+    plain, at, found = plain_text(text), 0, list[tuple[str, int]]()
+    ends = pairs(plain)
     while (match := _TYPE.search(plain, at)) is not None:
         at = ends.get(match.end() - 1, len(text))
         found.append((text[match.start() : at], match.start()))

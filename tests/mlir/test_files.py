@@ -327,3 +327,39 @@ def test_dictionaries_and_pages() -> None:
     assert json.loads(json.dumps(facts)) == facts
     assert (facts["target"], facts["warps"], facts["shared_bytes"]) == ("cuda:80", 4, 65536)
     assert "<table>" in found.html()
+
+
+def _xegpu(source: str, target: str) -> str:
+    return (
+        "gpu.module @m {\n  %1 = xegpu.convert_layout %0 <{\n"
+        f"    input_layout = #xegpu.layout<{source}>,\n"
+        f"    target_layout = #xegpu.layout<{target}>}}> : vector<32x32xf32>\n}}\n"
+    )
+
+
+@each_row("source, target, kind, size", [
+    ("lane_layout = [1, 16], lane_data = [1, 1]",
+     "inst_data = [8, 16], lane_layout = [1, 16], lane_data = [1, 1]", "registers", 0),
+    ("lane_layout = [1, 16], lane_data = [1, 1]", "lane_layout = [1, 16]", "shuffle", None),
+    ("lane_layout = [1, 16], lane_data = [1, 1]", "lane_layout = [16, 1]", "shuffle", None),
+    ("sg_layout = [2, 1], lane_layout = [1, 16], lane_data = [1, 1]",
+     "sg_layout = [1, 2], lane_layout = [1, 16], lane_data = [1, 1]", "shared memory", 4096),
+])  # fmt: skip
+def test_conversions_of_xegpu(source: str, target: str, kind: str, size: int | None) -> None:
+    """By hand: lanes have the same columns in another order, or pairs of them, or rows."""
+    found = report(_xegpu(source, target))
+    assert [m.kind for m in found.moves] == [kind]
+    assert size is None or found.moves[0].bytes == size
+    assert [each.uses for each in found.layouts] == [1, 1]
+    assert found.unread == ()
+
+
+def test_layouts_of_mosaic_stand_in_attributes() -> None:
+    found = report(
+        '%1 = tpu.relayout %0 {in_layout = [#tpu.vpad<"32,{0,*},(8,128)">], '
+        'out_layout = [#tpu.vpad<"none">]} : vector<8x8xf32> -> vector<8x8xf32>\n'
+    )
+    assert [(each.name, each.uses) for each in found.layouts] == [
+        ('#tpu.vpad<"32,{0,*},(8,128)">', 1)
+    ]
+    assert "all columns are the same" in found.layouts[0].words

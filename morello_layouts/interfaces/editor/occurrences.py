@@ -45,7 +45,7 @@ _BESIDE: Final = re.compile(
 )
 # Without a shape beside it a text in quotes is a layout only if it has a sign that few others have.
 _SURE: Final = re.compile(
-    rf"\b(?:p|oe)\(\d|<|[(\[{{].*:|{_ARRAY}|\bstride\s*=|\btorch\.|"
+    rf"\b(?:p|oe)\(\d|<|\A[^(\[{{]*+[(\[{{].*:|{_ARRAY}|\bstride\s*=|\btorch\.|"
     r"(?:[NCDHW]{4,5}|[ncdhw]{4,5}|(?<![A-Za-z])[A-Za-z]{2,}+[0-9]++[A-Za-z]\w*+|channels_last(?:_3d)?)\s*+\Z"
 )
 

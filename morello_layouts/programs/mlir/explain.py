@@ -17,6 +17,7 @@ from morello_layouts.machines.gpu.access import Fragment
 from morello_layouts.machines.gpu.banks import BankConflicts, conflicts_of
 from morello_layouts.machines.gpu.phases import MEMORIES, SharedMemory
 from morello_layouts.machines.gpu.relayouts import register_relayout
+from morello_layouts.notations.mlir.registers import XegpuLayout
 from morello_layouts.notations.mlir.text import parse_mlir, parse_pack
 from morello_layouts.notations.triton.encoding import Encoding
 from morello_layouts.notations.triton.layout import TritonLayout
@@ -99,7 +100,11 @@ def _bits(layout: Any) -> int:
 
 
 def _pair(types: list[Any]) -> tuple[Any, Any]:
-    found = [each for each in types if isinstance(each, TritonLayout)]
+    found = [
+        each
+        for each in types
+        if isinstance(each, TritonLayout) or isinstance(getattr(each, "layout", None), XegpuLayout)
+    ]
     if len(found) < 2:
         raise _unknown(f"expected two types with encodings, got {len(found)}")
     return found[0], found[-1]
@@ -107,12 +112,12 @@ def _pair(types: list[Any]) -> tuple[Any, Any]:
 
 def _convert(statement: Statement, texts: list[str], types: list[Any], _: Machine) -> MlirStatement:
     source, target = _pair(types)
-    one, other = (each.recipe(each.shape) for each in (source, target))
+    one, other = (each.recipe(each.sizes) for each in (source, target))
     found = register_relayout(one, other, _bits(target))
     size = found.bytes
     if found.kind == "shuffle":
         axes = dict(zip(other.axis_names, known(other.physical_shape), strict=True))
-        size = 4 * found.shuffles * axes["lane"] * axes.get("warp", 1)
+        size = 4 * found.shuffles * axes.get("lane", 1) * axes.get("warp", 1)
     types_text = f"{texts[0]} -> {texts[-1]}"
     words = found.verdict
     if found.kind == "shuffle":  # Triton does if shuffles are many
@@ -231,9 +236,12 @@ def _pack(statement: Statement, texts: list[str], *_: Any) -> MlirStatement:
 
 
 _TRITON: Final = ("ttg", "triton_gpu")
+CONVERT: Final = "xegpu.convert_layout"
+"""The conversion whose layouts are attributes of its own."""
 _MOVES: Final[dict[str, Callable[..., MlirStatement]]] = {
     **{f"{name}.convert_layout": _convert for name in _TRITON},
     "amdg.in_thread_transpose": _convert,
+    CONVERT: _convert,
     **{
         f"{name}.{op}": _local
         for name in _TRITON
@@ -253,14 +261,18 @@ _WORDS: Final = {
         "each lane makes what its layout gives it": "tt.make_range tt.splat tt.broadcast",
         "no element moves: a dimension of size 1": "tt.expand_dims",
         "no element moves if both layouts say the same": "tt.trans tt.reshape tt.join tt.split",
-        "each lane reads what its layout gives it": "tt.load amdg.buffer_load",
-        "each lane writes what it holds": "tt.store amdg.buffer_store tt.atomic_rmw",
+        "each lane reads what its layout gives it": "tt.load amdg.buffer_load "
+        "xegpu.load_nd xegpu.load xegpu.prefetch_nd xegpu.prefetch xegpu.load_matrix",
+        "each lane writes what it holds": "tt.store amdg.buffer_store tt.atomic_rmw xegpu.store_nd "
+        "xegpu.store xegpu.store_matrix",
         "each lane combines what it holds, then lanes and warps exchange": "tt.reduce tt.scan",
-        "tensor cores, or multiply-adds of each lane": "tt.dot tt.dot_scaled",
+        "tensor cores, or multiply-adds of each lane": "tt.dot tt.dot_scaled xegpu.dpas",
         "tensor cores read shared memory themselves": "ttng.warp_group_dot ttng.tc_gen5_mma",
         "a view: nothing moves": "ttg.memdesc_index ttg.memdesc_subslice ttg.memdesc_subview "
         "ttg.memdesc_trans ttg.memdesc_reshape ttg.memdesc_reinterpret memref.subview memref.cast "
+        "xegpu.create_nd_tdesc xegpu.update_nd_offset xegpu.create_mem_desc "
         "memref.transpose memref.reinterpret_cast memref.expand_shape memref.collapse_shape",
+        "vector registers are rearranged": "tpu.relayout",
         "waits, or orders copies": "ttg.async_wait ttg.async_commit_group ttng.warp_group_dot_wait "
         "ttng.fence_async_shared ttng.init_barrier ttng.wait_barrier ttng.inval_barrier "
         "ttng.barrier_expect gpu.barrier rocdl",
@@ -273,7 +285,7 @@ _WORDS: Final = {
         "computes on whole arrays, or takes parts": "linalg tensor",
         "computes; what moves is decided with the layouts": "stablehlo mhlo chlo vhlo",
         "devices: what must move, reshard says": "sdy",
-        "structure": "scf cf func affine call return module builtin tt.func tt.return tt.call "
+        "structure": "scf cf func gpu affine call return module builtin tt.func tt.return tt.call "
         "tt.reduce.return tt.scan.return ttg.warp_specialize ttg.warp_yield ttg.warp_return "
         "stablehlo.return",
     }.items()

@@ -17,6 +17,7 @@ from morello_layouts.core.limits import HLO_JOINS, MAP_TEXT, MLIR_TYPES, NESTED_
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.notations.mlir.text import parse_mlir
 from morello_layouts.notations.mlir.types import SPACES
+from morello_layouts.notations.operations import pairs, plain_text, types_in
 from morello_layouts.notations.triton.encoding import Encoding
 from morello_layouts.notations.triton.layout import TritonLayout
 from morello_layouts.notations.triton.text import parse_triton
@@ -41,7 +42,10 @@ _DIMS: Final = re.compile(r"<(?:[0-9]+x)+")
 _NAMED: Final = re.compile(r"#([A-Za-z_][\w$]*+(?:\.[\w$]++)*+)")
 _TYPE_ALIAS: Final = re.compile(r"![A-Za-z_][\w$]*+(?![\w$.])")
 _TRITON: Final = re.compile(r"#(?:ttg|triton_gpu)\.(?!shared_memory)")
-_LAYOUT: Final = re.compile(r"#tpu\.tiled|#iree_\w+\.(?:layout|\w+_(?:resolver|layout))\b")
+_LAYOUT: Final = re.compile(
+    r"#tpu\.tiled|#iree_\w+\.(?:layout|\w+_(?:resolver|layout))\b|#tpu\.vpad\b|#xegpu\."
+)
+_REGISTERS: Final = re.compile(r"#(?:tpu\.vpad|xegpu\.(?:layout|slice))<")
 _SPACE: Final = re.compile(
     rf"#(?:ttg\.shared_memory|triton_gpu\.shared_memory|{'|'.join(SPACES)})\b"
 )
@@ -211,6 +215,19 @@ class Reader:
         if error.reached < len(error.text):
             fail(error.what, text, start + error.position, line, error)
         return Raw(f"{value.partition('<')[0]}: {error.what}")
+
+    def layouts(self, statement: Statement) -> list[tuple[str, int]]:
+        """Return the text and the place of each layout of registers beside the types."""
+        at, found = 0, []
+        spans = [(start, start + len(own)) for own, start in types_in(statement.text)]
+        ends = pairs(plain_text(statement.text)) if _REGISTERS.search(statement.text) else {}
+        while match := _REGISTERS.search(statement.text, at):
+            at = ends.get(match.end() - 1, len(statement.text))
+            own = statement.text[match.start() : at]
+            is_beside = not any(start < match.start() < end for start, end in spans)
+            if is_beside and not own.endswith('"none">'):
+                found.append((own, match.start()))
+        return found
 
     def expanded(self, text: str) -> str:
         """Return a text with the aliases of types written out."""

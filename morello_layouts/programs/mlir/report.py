@@ -18,6 +18,7 @@ from morello_layouts.core.limits import MLIR_QUESTIONS, REPORT_PLACES, REPORT_PL
 from morello_layouts.core.maps.subject import Subject
 from morello_layouts.errors import LayoutError
 from morello_layouts.notations.mlir.layout import MlirType
+from morello_layouts.notations.mlir.registers import TpuVectorLayout, XegpuLayout
 from morello_layouts.notations.operations import types_in
 from morello_layouts.notations.registry import describe
 from morello_layouts.notations.sharding.reader import parse_sharding
@@ -26,7 +27,13 @@ from morello_layouts.notations.xla import parse_xla_layout
 from morello_layouts.programs.diagnostics.fleet import FleetReport, diagnose_many, is_many
 from morello_layouts.programs.hlo.assignment import is_program
 from morello_layouts.programs.hlo.scanner import Progress
-from morello_layouts.programs.mlir.explain import Machine, MlirStatement, explained, needs_all
+from morello_layouts.programs.mlir.explain import (
+    CONVERT,
+    Machine,
+    MlirStatement,
+    explained,
+    needs_all,
+)
 from morello_layouts.programs.mlir.reader import Raw, Reader, Statement
 from morello_layouts.programs.report import (
     Columns,
@@ -348,6 +355,13 @@ class _Builder:
                 texts.append(own)
                 types.append(self.reader.type(own, at, statement))
                 names += self._named(statement.line, own, types[-1])
+            layouts = self.reader.layouts(statement)
+            beside = [self.reader.type(own, at, statement) for own, at in layouts]
+            for (own, _), found in zip(layouts, beside, strict=True):
+                names += self._named(statement.line, own, found)
+            if statement.op == CONVERT and types and isinstance(types[0], MlirType):
+                types = [replace(types[0], layout=each) for each in beside]
+                texts = [*map(str, types)]
         op = statement.op
         more = (re.sub(r"%[\w$.#-]+", "%", statement.text),) if needs_all(op) else ()
         key = (op,) if (op,) in self.found else (op, str(self.reader.module), *more, *texts)
@@ -365,11 +379,15 @@ class _Builder:
         """Return the name of the layout of a type, if it has one."""
         if isinstance(found, Raw):
             name, layout, words = str(found), str(found), f"{_UNREAD}: not known here"
+        elif isinstance(found, TpuVectorLayout | XegpuLayout):
+            name, layout, words = str(found), str(found), _in_words(found)
         else:
             own = found.encoding if isinstance(found, TritonLayout) else found.layout
             if own is None:
                 return []
             written = re.search(r",\s*([#!]?\w.*)\Z", text.removesuffix(">"), re.DOTALL)
+            if written and text.startswith("!xegpu"):  # its layout is last
+                written = re.search(r"(#[\w$]+)\Z", written[1]) or written
             head = self.reader.NAME.match(written[1]) if written else None
             is_alias = head is not None and head[0] in self.reader.lines
             name = head[0] if head and is_alias else written[1] if written else str(own)
@@ -428,6 +446,8 @@ def _in_words(found: Any) -> str:
     """Return what a layout means, with its formula if it has one offset for each element."""
     if isinstance(found, TritonLayout):
         return describe(TritonLayout(found.encoding)).headline
+    if isinstance(found, TpuVectorLayout | XegpuLayout):
+        return "; ".join(f"{part.text}: {part.meaning}" for part in found.words())
     try:
         m = Subject(found, None).map()
         return f"offset {str(m).partition('-> ')[2]} of {m.size} slots"
