@@ -112,6 +112,12 @@ def operands_of(text: str) -> Arrays | None:
     for each, at in types_in(matches[0]["rest"]):
         try:
             whole = expanded(each, known.get)
+            if (left := ALIASED.search(whole)) is not None:
+                raise LayoutError(
+                    f"{left[0]} is not defined",
+                    "a type is read with the definitions of its aliases",
+                    f"write the line {left[0]} = … before it",
+                )
             found[each] = (parse_triton if _TRITON.search(whole) else parse_mlir)(whole)
         except LayoutError as error:
             raise ParseError(error.what, error.why, error.fix, text=text,

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
+from morello_layouts.core.checks import as_permutation
+from morello_layouts.core.description import count
 from morello_layouts.core.expr.sizes import SizeExpr
 from morello_layouts.core.layout import ELEMENT_BITS, Arrays, ElementType, nearest_type
 from morello_layouts.core.lazy import regex
@@ -164,8 +166,11 @@ def _cute(call: SourceCall) -> Any:
         return CuteLayout(shape, _ordered(shape, _cute_numbers(call.get("order", 1))))
     is_layout = isinstance(call, SourceCall) and call.name in ("Layout", "make_layout")
     if not is_layout or not 1 <= len(call.values) + len(call.keys) <= 2:
+        given = len(call.values) + len(call.keys) if is_layout else 0
         _refuse(
-            f"expected a layout, got {getattr(call, 'name', call)}",
+            f"{call.name}: expected a shape and strides, got {count(given, 'value')}"
+            if is_layout
+            else f"expected a layout, got {getattr(call, 'name', call)}",
             "a layout has a shape and strides",
             "write make_layout(make_shape(4, 8), make_stride(8, 1))",
         )
@@ -250,15 +255,22 @@ def _jax_layout(call: SourceCall) -> Any:
         )
     is_none = isinstance(tiles, SourceCall) and tiles.name == "None"
     tiling = () if tiles is None or is_none else _numbers(tiles)
-    return XlaLayout(_flat(order)[::-1], tiling, element_size_in_bits=bits)
+    dims = as_permutation(_flat(order), "major_to_minor")
+    return XlaLayout(dims[::-1], tiling, element_size_in_bits=bits)
 
 
 def _jax_format(call: SourceCall) -> Any:
     layout, sharding = call.get("layout", 0), call.get("sharding", 1)
     is_one = sharding is None or getattr(sharding, "name", "") in ("SingleDeviceSharding", "None")
-    if not is_one or not isinstance(layout, SourceCall) or layout.name == "None":
+    if not isinstance(layout, SourceCall) or layout.name == "None":
         _refuse(
-            "Format: expected a layout, on one device",
+            "Format: expected a layout, got none",
+            "the compiler chooses a layout that is left open",
+            "give what it chose: compiled.input_formats, or array.format",
+        )
+    if not is_one:
+        _refuse(
+            "Format: expected one device",
             "the parts of an array on several devices have sizes only with the array's",
             "write the array: f32[8,16]{1,0}, mesh={'x': 2}, spec=P('x', None)",
         )
@@ -295,7 +307,13 @@ def _gluon(call: SourceCall) -> Any:
         )
     fields = {name: _field(value) for name, value in given.items()}
     shape = fields.get("shape")
-    return TritonLayout(gluon_encoding(call.name, fields), shape)
+    try:
+        return TritonLayout(gluon_encoding(call.name, fields), shape)
+    except LayoutError as error:
+        what, why, fix = error.what, error.why, error.fix
+        for own, mlir in GLUON[call.name][1].items():  # in the words of the text
+            what, why, fix = (re.sub(rf"\b{mlir or '$^'}\b", own, x) for x in (what, why, fix))
+        raise LayoutError(what, why, fix) from None
 
 
 def _field(value: Any) -> Any:

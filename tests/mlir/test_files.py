@@ -153,7 +153,9 @@ def test_attention_and_tensor_memory() -> None:
     ways = ["no conflicts with ldmatrix", "no conflicts with ldmatrix.trans"]
     assert loads == [ways[0], *ways]
     assert blackwell.unread[0].startswith("#tmem = #ttng.tensor_memory_encoding")
-    assert {"ttng.tmem_load", "ttng.tmem_store"} <= {*blackwell.unread}
+    assert all(each.startswith("#tmem") for each in blackwell.unread)
+    said = {m.operation: m.words for m in blackwell.statements}
+    assert said["ttng.tmem_load"] == "moves between registers and tensor memory"
 
 
 @each_row("name", sorted(path.name for path in FILES.iterdir()))

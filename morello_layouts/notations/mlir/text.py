@@ -190,8 +190,12 @@ def _type(source: Defining, note: Note | None, _: bool) -> dict[str, Any]:
                 fields["space"] = _descriptor(source, start)
                 continue
             own = None if "layout" in fields else dialect_attribute(source, str(start))
-            if own is None or kind not in _KINDS_OF[type(own)]:
+            if own is None:
                 raise _unknown(source, start, kind)
+            if kind not in (kinds := _KINDS_OF.get(type(own), ("memref",))):
+                what = f"{start} lays out a {listed([*kinds], 'or')}, not a {kind}"
+                why = "each dialect's layouts are those of its own types"
+                raise source.error(what, f"write a {kinds[0]}", start.start, why)
             fields["layout"] = _fitting(source, own, fields["element_type"], start)
             continue
         is_space = start.kind in (INT, _SPACE)

@@ -88,7 +88,11 @@ class Encoding(Displayed):
         names = [name for name, _ in self.fields]
         for name in KINDS[self.kind]:
             if not name.endswith("?") and name not in names:
-                raise _wrong(self.kind, f"a field {name}", "none", (), f"add {name} = …")
+                raise LayoutError(
+                    f"{self.kind}: expected a field {name}, got none",
+                    f"its fields are {listed([each.rstrip('?') for each in KINDS[self.kind]])}",
+                    f"add {name} = …",
+                )
         for name in names:
             if names.count(name) > 1:
                 raise _wrong(name, "one value", "two", ("fields", name), "leave one out")

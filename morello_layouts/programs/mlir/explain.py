@@ -277,7 +277,8 @@ _WORDS: Final = {
         "ttng.fence_async_shared ttng.init_barrier ttng.wait_barrier ttng.inval_barrier "
         "ttng.barrier_expect gpu.barrier rocdl",
         "the end of a buffer": "ttg.local_dealloc memref.dealloc",
-        "memory": "memref.alloc memref.alloca memref.global memref.get_global",
+        "moves between registers and tensor memory": "ttng.tmem_load ttng.tmem_store",
+        "memory": "ttng.tmem_alloc memref.alloc memref.alloca memref.global memref.get_global",
         "copies all elements": "memref.copy",
         "one element": "memref.load memref.store affine.load affine.store",
         "the number of the block": "tt.get_program_id tt.get_num_programs",

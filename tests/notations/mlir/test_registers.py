@@ -227,7 +227,7 @@ WRONG = [
     ("!xegpu.tensor_desc<8x16xf16, #xegpu.block_tdesc_attr<array_length = 2 : i64>>", None,
      "several blocks are loaded together"),
     ('vector<16x256xf32, #tpu.vpad<"16,{0,0},(16,128)">>', None, "elements of 16 bits"),
-    ('memref<16x256xf32, #tpu.vpad<"32,{0,0},(8,128)">>', None, "not a memory space"),
+    ('memref<16x256xf32, #tpu.vpad<"32,{0,0},(8,128)">>', None, "lays out a vector, not a memref"),
 ]  # fmt: skip
 
 
