@@ -331,7 +331,13 @@ def _loops(one: BitExchange, source: str) -> list[str]:
     up, (read, write) = one.bit, one.apart
     low = sum(1 << bit for bit in range(8) if not bit // up % 2)  # where the digit is 0
     copies = [f"{kind} a, b;", f"memcpy(&a, {of}, {wide});"]
-    if write:
+    if write and (wide, read) == (1, 1):  # neighbours, which compilers load as vectors of words
+        copies = [f"const unsigned char *s = {of};", "const unsigned ab = s[0] | s[1] << 8;"]
+        made = [
+            f"(ab & {low}) | (ab >> {8 - up} & {255 - low})",
+            f"(ab >> {up} & {low}) | (ab >> 8 & {255 - low})",
+        ]
+    elif write:
         copies += [f"memcpy(&b, {of} + {read}, {wide});"]
         made = [
             f"(a & {_mask(low, wide)}) | ((b << {up}) & {_mask(255 - low, wide)})",
