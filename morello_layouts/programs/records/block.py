@@ -8,9 +8,10 @@ of so many bits from the place of the piece. Bit 0 of a byte, and of an element,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import groupby
 from math import prod
 from typing import Any, ClassVar, Final, Self
 
@@ -400,7 +401,9 @@ class Block(Displayed):
                 for bit in range(hi - lo):
                     place = part.bits(*inside, bit)
                     found[bit + lo] = int(place) + block * bits
-        return list(_runs(found))
+        each = groupby(sorted(found.items()), key=lambda pair: pair[1] - pair[0])
+        runs = [[*run] for _, run in each]
+        return [(*run[0], len(run)) for run in runs]
 
     @property
     def _head(self) -> str:
@@ -426,20 +429,6 @@ class Block(Displayed):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._head} {', '.join(f.name for f in self.fields)}>"
-
-
-def _runs(found: Mapping[int, int]) -> Iterator[tuple[int, int, int]]:
-    start: tuple[int, int] | None = None
-    count = 0
-    for bit in sorted(found):
-        if start is not None and (bit, found[bit]) == (start[0] + count, start[1] + count):
-            count += 1
-            continue
-        if start is not None:
-            yield (*start, count)
-        start, count = (bit, found[bit]), 1
-    if start is not None:
-        yield (*start, count)
 
 
 def _require_pieces(one: Field, k: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations, groupby
@@ -30,8 +31,36 @@ from morello_layouts.proof.disjoint import DISJOINT, INSIDE, are_disjoint, is_be
 from morello_layouts.proof.verdict import Proof, SymbolicCounterexample, sizes_text
 
 
+class _Claims(Displayed):
+    """What is proved of records, in several claims."""
+
+    @property
+    @abstractmethod
+    def claims(self) -> tuple[Proof, ...]:
+        """The proofs of all claims."""
+
+    @property
+    @abstractmethod
+    def verdict(self) -> str:
+        """The answer in one line."""
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether all claims hold: True, False, or None where one is undecided."""
+        each = [one.holds for one in self.claims]
+        return False if False in each else None if None in each else True
+
+    def __bool__(self) -> bool:
+        if self.holds is None:
+            raise ValueError(f"undecided: {self.verdict}")
+        return self.holds
+
+    def __str__(self) -> str:
+        return self.verdict
+
+
 @frozen(slots=False)
-class RecordProof(Displayed):
+class RecordProof(_Claims):
     """What is proved of a record: each of the three claims is about one block and all sizes.
 
     It is true if no two bits share a place and none is outside of its block, so that the blocks
@@ -53,10 +82,9 @@ class RecordProof(Displayed):
                            "covers", "verdict")  # fmt: skip
 
     @property
-    def holds(self) -> bool | None:
-        """Whether all claims hold: True, False, or None where one is undecided."""
-        each = [p.holds for p in (self.inside, self.injective, self.disjoint)]
-        return False if False in each else None if None in each else True
+    def claims(self) -> tuple[Proof, ...]:
+        """The proofs of all claims."""
+        return self.inside, self.injective, self.disjoint
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -74,8 +102,7 @@ class RecordProof(Displayed):
     @property
     def verdict(self) -> str:
         """The answer in one line."""
-        each = (self.inside, self.injective, self.disjoint)
-        if open_ones := [one for one in each if not one.holds]:
+        if open_ones := [one for one in self.claims if not one.holds]:
             return "; ".join(one.verdict for one in open_ones)
         bits, count = self.record.bits, len(self.record.parts)
         used = bits if self.unused is None else bits - self.unused
@@ -87,14 +114,6 @@ class RecordProof(Displayed):
         if self.unused == 0:
             return f"exact: {pieces}{apart} and cover{s} {used} of {bits} bits of a block{where}"
         return f"{pieces}{apart} and leave{s} {self.unused} of {bits} bits of a block unused{where}"
-
-    def __bool__(self) -> bool:
-        if self.holds is None:
-            raise ValueError(f"undecided: {self.verdict}")
-        return self.holds
-
-    def __str__(self) -> str:
-        return self.verdict
 
 
 @frozen(slots=False)
@@ -119,8 +138,32 @@ class RecordReport(Displayed):
         return f"{self.record}\n{self.proof}{source}"
 
 
+def explain(record: Block, *, budget: int | None = None) -> RecordReport:
+    """Return the text, what is proved of it, and the document that it was written from."""
+    return RecordReport(record, check(record, budget=budget))
+
+
 def certificates(record: Block) -> dict[str, Certificate]:
-    """Return certificates that the fields of a record lie inside and share no bit."""
+    """Return certificates that the fields stay inside and share no bit, for ``check``.
+
+    Returns:
+        For each piece of a field ``"…: places"``: no two of its bits share a place, and all
+        are inside of the buffer. If there are several pieces, also ``"…: number"``: one
+        formula, the same in each of these, gives each bit of the piece the piece's number. So
+        no place is of two pieces.
+
+    Raises:
+        UnsupportedError: if one is not found: the claim is false, or digits do not prove it.
+
+    >>> from morello_layouts import check, record
+    >>> found = record("q4_0[B]").certificates()
+    >>> [(name, check.check(one)) for name, one in found.items()][:2]
+    [('d: places', 'padded'), ('d: number', 'relayout')]
+    >>> found["d: number"]["source"] == found["qs: number"]["source"]
+    True
+    >>> found["d: number"]["offset"], found["qs: number"]["offset"]
+    ('0', '1')
+    """
     found, starts = {}, _starts(record)
     for k, part in enumerate(record.parts):
         m = _in_buffer(record, part)
@@ -171,7 +214,7 @@ def _starts(record: Block) -> list[tuple[Int, int]]:
 
 
 def check(record: Block, *, budget: int | None = None) -> RecordProof:
-    """Decide whether a record's fields stay inside, share no bit, and cover it."""
+    """Decide whether the fields stay inside, share no bit, and cover the record."""
     parts = record.parts
     inside = _all(INSIDE, (_inside(part, record.bits, budget) for part in parts))
     injective = _all("injective", (_injective(part, budget) for part in parts))
@@ -249,7 +292,7 @@ AGREE: Final = "read as written"
 
 
 @frozen(slots=False)
-class RecordAgreement(Displayed):
+class RecordAgreement(_Claims):
     """Whether a reader of a buffer finds the numbers of its writer, field by field.
 
     >>> from morello_layouts import record
@@ -266,26 +309,16 @@ class RecordAgreement(Displayed):
     json_keys: ClassVar = ("holds", "verdict", "fields", "size", "value")
 
     @property
-    def _all(self) -> tuple[Proof, ...]:
+    def claims(self) -> tuple[Proof, ...]:
+        """The proofs of all claims."""
         return (*self.fields.values(), self.size, *([] if self.value is None else [self.value]))
-
-    @property
-    def holds(self) -> bool | None:
-        """Whether all agrees: True, False, or None where a part is undecided."""
-        each = [one.holds for one in self._all]
-        return False if False in each else None if None in each else True
-
-    def __bool__(self) -> bool:
-        if self.holds is None:
-            raise ValueError(f"undecided: {self}")
-        return self.holds
 
     @property
     def verdict(self) -> str:
         """The answer in one line."""
         if self.holds:
             return f"agree: {', '.join(self.fields) or 'no field'} read as written in each block"
-        wrong = [one for one in self._all if one.holds is not True]
+        wrong = [one for one in self.claims if one.holds is not True]
         decided = [one for one in wrong if one.holds is False] or wrong
         start = "do not agree" if self.holds is False else "undecided"
         conditions = [str(one.condition) for one in decided if one.condition is not None]
@@ -293,12 +326,9 @@ class RecordAgreement(Displayed):
             return f"agree iff {' and '.join(dict.fromkeys(conditions))}"
         return f"{start}: {'; '.join(one.reason for one in decided)}"
 
-    def __str__(self) -> str:
-        return self.verdict
-
 
 def agree(writer: Block, reader: Block, *, budget: int | None = None) -> RecordAgreement:
-    """Decide whether each field of a reader lies where a writer puts it, for all block counts."""
+    """Decide whether a reader, as another record, finds each field where this one puts it."""
     fields = {one.name: _field_agrees(writer, reader, one.name, budget) for one in reader.fields}
     many = writer.blocks != () or reader.blocks != ()
     a, b = writer.bits, reader.bits

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
 from dataclasses import fields, replace
 from difflib import get_close_matches
 from functools import cache
@@ -14,22 +13,9 @@ from typing import Any
 from morello_layouts.core.checks import shown
 from morello_layouts.core.fields import frozen
 from morello_layouts.errors import LayoutError
-from morello_layouts.outputs.kernels.narrow import NarrowRelayout
+from morello_layouts.programs.records import decoders, judge, picture, repack as kernels, values
 from morello_layouts.programs.records.block import Block
-from morello_layouts.programs.records.decoders import code
-from morello_layouts.programs.records.judge import (
-    RecordAgreement,
-    RecordProof,
-    RecordReport,
-    agree,
-    certificates,
-    check,
-)
-from morello_layouts.programs.records.picture import RecordPicture, svg
-from morello_layouts.programs.records.repack import repack
 from morello_layouts.programs.records.text import parse_blocks, parse_record
-from morello_layouts.programs.records.values import decode, extract, insert
-from morello_layouts.proof.certificate_digits import Certificate
 
 
 @frozen(slots=False)
@@ -44,113 +30,20 @@ class Record(Block):
     }
     """
 
-    def check(self, *, budget: int | None = None) -> RecordProof:
-        """Decide whether the fields stay inside, share no bit, and cover the record."""
-        return check(self, budget=budget)
+    check = judge.check
+    explain = judge.explain
+    certificates = judge.certificates
+    agree = judge.agree
+    unpack = values.extract
+    pack = values.insert
+    decode = values.decode
+    code = decoders.code
+    repack = kernels.repack
+    svg = picture.svg
 
-    def explain(self, *, budget: int | None = None) -> RecordReport:
-        """Return the text, what is proved of it, and the document that it was written from."""
-        return RecordReport(self, self.check(budget=budget))
-
-    def certificates(self) -> dict[str, Certificate]:
-        """Return certificates that the fields stay inside and share no bit, for ``check``.
-
-        Returns:
-            For each piece of a field ``"…: places"``: no two of its bits share a place, and all
-            are inside of the buffer. If there are several pieces, also ``"…: number"``: one
-            formula, the same in each of these, gives each bit of the piece the piece's number. So
-            no place is of two pieces.
-
-        Raises:
-            UnsupportedError: if one is not found: the claim is false, or digits do not prove it.
-
-        >>> from morello_layouts import check, record
-        >>> found = record("q4_0[B]").certificates()
-        >>> [(name, check.check(one)) for name, one in found.items()][:2]
-        [('d: places', 'padded'), ('d: number', 'relayout')]
-        >>> found["d: number"]["source"] == found["qs: number"]["source"]
-        True
-        >>> found["d: number"]["offset"], found["qs: number"]["offset"]
-        ('0', '1')
-        """
-        return certificates(self)
-
-    def agree(self, reader: Record, *, budget: int | None = None) -> RecordAgreement:
-        """Decide whether a reader, as another record, finds each field where this one puts it."""
-        return agree(self, reader, budget=budget)
-
-    def unpack(self, buffer: Any) -> dict[str, Any]:
-        """Return each field of a buffer as integers; floats as their bits.
-
-        Args:
-            buffer: bytes, or an array of them: whole blocks.
-
-        Returns:
-            NumPy arrays by field, with the blocks as first dimension.
-
-        >>> from morello_layouts import record
-        >>> record("r: 2 bytes { a: u4[2] at byte 0; b: s8 at byte 1 }").unpack(bytes([0x21, 0xff]))
-        {'a': array([[1, 2]]), 'b': array([-1])}
-        """
-        return extract(self, buffer)
-
-    def pack(self, fields: Mapping[str, Any]) -> Any:
-        """Return the bytes of a record of these integers; bits that no field uses are 0.
-
-        >>> from morello_layouts import record
-        >>> pair = record("r: 2 bytes { a: u4[2] at byte 0; b: s8 at byte 1 }")
-        >>> pair.pack({"a": [1, 2], "b": -1})
-        array([ 33, 255], dtype=uint8)
-        """
-        return insert(self, fields)
-
-    def decode(self, buffer: Any) -> Any:
-        """Return the values of a buffer: 32-bit floats, with the blocks as first dimension.
-
-        >>> from morello_layouts import record
-        >>> block = bytes([0, 0x3C, *range(32)])    # a scale of 1.0, and 32 weights
-        >>> record("q8_0[B]").decode(block)[0, :4]
-        array([0., 1., 2., 3.], dtype=float32)
-        """
-        return decode(self, buffer)
-
-    def code(self, target: str = "c", *, stores: bool = False) -> str:
-        """Return functions that read the numbers of fields, and one that computes all values.
-
-        Args:
-            target: ``"c"``, ``"cuda"``, ``"rust"`` or ``"python"``.
-            stores: add functions that write a number.
-        """
-        return code(self, target, stores=stores)
-
-    def repack(
-        self, target: Record, pattern: str, fields: tuple[str, str] | None = None
-    ) -> NarrowRelayout:
-        """Return the kernel that moves a field of this record to a field of another one.
-
-        Args:
-            target: the record that is written; both are at sizes that are numbers.
-            pattern: the dimensions of both fields, blocks first: ``"n b k -> (b k) n"``.
-            fields: the names of the fields; by default those with the most bits.
-
-        Raises:
-            UnsupportedError: if a field has several pieces, or shares bytes with others.
-
-        >>> from morello_layouts import record
-        >>> gguf, awq = record("q4_0[8, 4]"), record("awq").at(K=128, N=8)    # 8 rows of 128
-        >>> move = gguf.repack(awq, "n b k -> (b k) n").compile()
-        >>> move(bytes(576)).shape    # 1,024 weights of four bits
-        (512,)
-        """
-        return repack(self, target, pattern, fields)
-
-    def draw(self) -> RecordPicture:
+    def draw(self) -> picture.RecordPicture:
         """Return the picture of the bits of a block, for terminals, notebooks and files."""
-        return RecordPicture((), self)
-
-    def svg(self) -> str:
-        """Return a picture of the bits of a block as an SVG document, a colour a field."""
-        return svg(self)
+        return picture.RecordPicture((), self)
 
 
 @cache

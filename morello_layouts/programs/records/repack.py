@@ -18,7 +18,23 @@ Groups = list[list[str]]
 def repack(
     source: Block, target: Block, pattern: str, fields: tuple[str, str] | None = None
 ) -> NarrowRelayout:
-    """Return the kernel that ``Record.repack`` names."""
+    """Return the kernel that moves a field of this record to a field of another one.
+
+    Args:
+        source: the record that is read.
+        target: the record that is written; both are at sizes that are numbers.
+        pattern: the dimensions of both fields, blocks first: ``"n b k -> (b k) n"``.
+        fields: the names of the fields; by default those with the most bits.
+
+    Raises:
+        UnsupportedError: if a field has several pieces, or shares bytes with others.
+
+    >>> from morello_layouts import record
+    >>> gguf, awq = record("q4_0[8, 4]"), record("awq").at(K=128, N=8)    # 8 rows of 128
+    >>> move = gguf.repack(awq, "n b k -> (b k) n").compile()
+    >>> move(bytes(576)).shape    # 1,024 weights of four bits
+    (512,)
+    """
     names = fields or (_largest(source), _largest(target))
     one, other = source[names[0]], target[names[1]]
     if one.bits != other.bits or one.bits not in (1, 2, 4):

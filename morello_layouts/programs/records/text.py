@@ -6,9 +6,7 @@
       value[k:32] = d*(qs[k] - 16)
     }
 
-A place is ``at byte N`` or ``at bit N``. ``[0:4]`` before it is the part of the elements that lies
-there, ``.0:4`` the part of their bits, ``by N`` the bits from one offset to the next, ``as "…"``
-the layout of the part in any notation (else row-major), ``be`` the highest byte first.
+``record`` says what the parts of a place mean.
 """
 
 from __future__ import annotations

@@ -96,7 +96,19 @@ def blocks_of(record: Block, buffer: Any) -> Any:
 
 
 def extract(record: Block, buffer: Any) -> dict[str, Any]:
-    """Return each field as integers, as ``Record.unpack`` says."""
+    """Return each field of a buffer as integers; floats as their bits.
+
+    Args:
+        record: where the fields lie.
+        buffer: bytes, or an array of them: whole blocks.
+
+    Returns:
+        NumPy arrays by field, with the blocks as first dimension.
+
+    >>> from morello_layouts import record
+    >>> record("r: 2 bytes { a: u4[2] at byte 0; b: s8 at byte 1 }").unpack(bytes([0x21, 0xff]))
+    {'a': array([[1, 2]]), 'b': array([-1])}
+    """
     rows = blocks_of(record, buffer)
     last = rows.shape[1] - 1
     found = {}
@@ -123,7 +135,13 @@ def _signed(numbers: Any, bits: int) -> Any:
 
 
 def insert(record: Block, fields: Mapping[str, Any]) -> Any:
-    """Return the bytes of a record of these integers, as ``Record.pack`` says."""
+    """Return the bytes of a record of these integers; bits that no field uses are 0.
+
+    >>> from morello_layouts import record
+    >>> pair = record("r: 2 bytes { a: u4[2] at byte 0; b: s8 at byte 1 }")
+    >>> pair.pack({"a": [1, 2], "b": -1})
+    array([ 33, 255], dtype=uint8)
+    """
     arrays = {}
     count = 1
     for one in record.fields:
@@ -202,7 +220,13 @@ def floats(bits: Any, kind: str) -> Any:
 
 
 def decode(record: Block, buffer: Any) -> Any:
-    """Return the values of a buffer, as ``Record.decode`` says."""
+    """Return the values of a buffer: 32-bit floats, with the blocks as first dimension.
+
+    >>> from morello_layouts import record
+    >>> block = bytes([0, 0x3C, *range(32)])    # a scale of 1.0, and 32 weights
+    >>> record("q8_0[B]").decode(block)[0, :4]
+    array([0., 1., 2., 3.], dtype=float32)
+    """
     term = read_formula(record)
     rows = blocks_of(record, buffer)
     index = record.value.index if record.value is not None else ()
