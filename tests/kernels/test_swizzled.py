@@ -69,3 +69,29 @@ def test_rows_of_a_swizzle_may_be_of_any_number(other: str) -> None:
             expected = np.zeros(target.size, np.uint16)
             expected[target(*at)] = x[source(*at)]
             assert (f(x, M=rows) == expected).all(), (pair, rows)
+
+
+def test_columns_of_swizzled_rows_are_transposed_whole(tmp_path: Path) -> None:
+    """Beyond the caches one transposition moves them, whichever side is swizzled."""
+    need("gcc")
+    texts = [
+        ("Sw<3,3,3> o 0 o (70,64):(64,1)", (70, 64), 2),
+        ("Sw<3,2,3> o 0 o (72,32):(32,1)", (72, 32), 4),
+        ("Sw<2,4,3> o 0 o (200,128):(128,1)", (200, 128), 1),
+    ]
+    cases = [
+        Case(*pair, shape, itemsize)
+        for text, shape, itemsize in texts
+        for pair in ((text, "[1, 0]"), ("[1, 0]", text))
+    ]
+    for case in cases:
+        nests = plan_kernel(case.kernel(), 0).nests
+        turned = [nest for nest in nests if getattr(nest.micro, "swizzle", (0,))[0]]
+        assert turned == list(nests) or case.shape[0] % 8, case
+    run_all(cases, tmp_path, "gcc", *QUICK, near=0)
+
+
+def test_a_swizzle_of_few_rows_ends() -> None:
+    """A loop of one step made the blocks of a swizzle grow for ever."""
+    r = ml.relayout("[1, 0]", "Sw<3,4,3> o 0 o (200,16):(16,1)", (200, 16))
+    assert "relayout(" in r.kernel("c", "float32")

@@ -342,7 +342,8 @@ def turn_lines(micro: LargeTransposition, hoist: Hoist = str, *, shared: bool = 
             f"RELAYOUT_SPLIT({columns}, {part}, parts)" for part in ("part", "part + 1")
         )
     apart = [_apart(levels, hoist) for levels in (micro.source, micro.target)]
-    call = f"{helpers_of(micro)[-1].name}(t0, s0, {', '.join(places)}, {share});"
+    swizzle = ", ".join(map(str, (*micro.swizzle, int(micro.of_source))))
+    call = f"{helpers_of(micro)[-1].name}(t0, s0, {', '.join(places)}, {share}, {swizzle});"
     return [
         f"/* Rows of the source become columns: {apart[0]}. */",
         f"/* Its columns become rows: {apart[1]}. */",

@@ -94,6 +94,9 @@ class LargeTransposition:
     #: the addresses of the rows of the source, which are the columns of the target.
     source: tuple[tuple[Int, Int], ...]
     target: tuple[tuple[Int, Int], ...]  #: the addresses of the rows of the target.
+    #: the bytes of a chunk, a shift and a mask: one side has o ^ (o >> shift & mask) for an offset.
+    swizzle: tuple[int, int, int] = (0, 0, 0)
+    of_source: bool = False  #: whether that side is the source.
 
     @property
     def rows(self) -> Int:

@@ -52,6 +52,7 @@ from morello_layouts.outputs.kernels.staging import (
     StagedBlocks,
     staged_blocks,
     swizzled_blocks,
+    swizzled_turn,
     with_image,
 )
 from morello_layouts.outputs.kernels.vectorize import (
@@ -167,9 +168,11 @@ class KernelPlan:
 
     @property
     def turned(self) -> int:
-        """Bytes of the largest transposition to a target beyond the caches; 0 if there is none."""
+        """Bytes of the largest plain transposition to a target beyond the caches; or 0."""
         turns = (
-            nest.micro for nest in self.all_nests if isinstance(nest.micro, LargeTransposition)
+            nest.micro
+            for nest in self.all_nests
+            if isinstance(nest.micro, LargeTransposition) and nest.micro.swizzle == (0, 0, 0)
         )
         return max((estimate(turn.rows * turn.columns) * turn.element for turn in turns), default=0)
 
@@ -272,14 +275,16 @@ def _plan(kernel: Kernel, *, streams: bool, prefetch_target: bool) -> KernelPlan
     itemsize, fill = kernel.itemsize, kernel.fill
     domains = domains_of(kernel.source, kernel.target, fill=fill is not None)
     elements = domains.elements
-    swizzled: list[StagedBlocks] = []
+    swizzled, turned = list[StagedBlocks](), None
     if elements is None:
         elements = swizzled_domains(kernel.source, kernel.target)
-        if elements is not None and not domains.overlap:
+        if streams and elements and len(elements) == 1 and not kernel.names:
+            turned = swizzled_turn(elements[0], itemsize)
+        if elements is not None and not domains.overlap and turned is None:
             elements, swizzled = _through_blocks(elements, itemsize, streams=streams)
 
-    padding, padded = list(domains.padding), dict[int, list[Nest]]()
-    if not domains.overlap:
+    padding, padded = list(domains.padding), {0: turned} if turned else dict[int, list[Nest]]()
+    if turned is None and not domains.overlap:
         for k, domain in enumerate(elements or ()):
             for beside in padding:
                 if found := with_padding(domain, beside, itemsize):

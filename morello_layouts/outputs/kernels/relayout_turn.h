@@ -2,15 +2,18 @@
    items as there are rows. Of each row 64 lines, a page, are read at a time, tile by tile downwards,
    while the next rows are loaded one after the other. A row of a tile becomes a line of a run. If
    runs are whole lines apart, tiles begin at the first line of the target. Runs that are short and
-   dense are collected in an image and written as one. */
+   dense are collected in an image and written as one. If one side has rows with an exclusive or, its
+   offsets are o ^ (o >> down & mask), in chunks; its rows are dense and at most 512 bytes, and the
+   bits of the mask come from their numbers. */
 RELAYOUT_INLINE void relayout_turn_SIZE(
     unsigned char *t, const unsigned char *s,
     size_t rows, size_t rn0, size_t rs0, size_t rn1, size_t rs1, size_t rs2,
     size_t columns, size_t cn0, size_t cs0, size_t cn1, size_t cs1, size_t cs2,
-    size_t first, size_t end)
+    size_t first, size_t end, size_t chunk, size_t down, size_t mask, int of_source)
 {
     enum { unit = 64 / SIZE, across = 16 / SIZE, most = SIZE == 1 ? 1 << 18 : 1 << 17 };
     _Alignas(64) unsigned char stage[unit * 64], tile[unit * 128], part[unit * 64], kept[most];
+    unsigned char plain[unit * 512];
     if (rows == 0 || columns == 0) return; /* and their levels may be 0 too */
     const int dense = rows >= unit && rows * SIZE <= 512 && cn0 == 0 && cs0 == rows * SIZE;
     const int even = !dense && (cs0 | cs1 | cs2) % 64 == 0 && (uintptr_t)t % SIZE == 0;
@@ -38,6 +41,12 @@ RELAYOUT_INLINE void relayout_turn_SIZE(
                 const size_t next = RELAYOUT_LEAST(below + i, rows - 1);
                 row[i] = s + RELAYOUT_PLACE(k, rn0, rs0, rn1, rs1, rs2);
                 soon[i] = s + RELAYOUT_PLACE(next, rn0, rs0, rn1, rs1, rs2) + of;
+                if (chunk > 0 && of_source) {
+                    const size_t turn = (size_t)(row[i] - s) >> down & mask;
+                    for (size_t o = 0; o < columns * SIZE; o += chunk)
+                        memcpy(plain + i * 512 + o, row[i] + (o ^ turn), chunk);
+                    row[i] = plain + i * 512;
+                }
                 if (columns >= unit) continue;
                 RELAYOUT_PREFETCH(row[i] + 128);
                 if (row[i] + 64 <= s + last) continue;
@@ -75,6 +84,13 @@ RELAYOUT_INLINE void relayout_turn_SIZE(
                     relayout_join(run + y0 * SIZE, full, (y1 - y0) * SIZE, y0 == 0, y1 == rows);
                 }
             }
+        }
+        for (size_t x = x0; x < x1 && chunk > 0 && !of_source; x++) {
+            unsigned char *run = kept + (x - left) * cs0;
+            const size_t turn = x * cs0 >> down & mask;
+            memcpy(plain, run, rows * SIZE);
+            for (size_t o = 0; o < rows * SIZE; o += chunk)
+                memcpy(run + (o ^ turn), plain + o, chunk);
         }
         if (dense) relayout_stream_store(t + x0 * cs0, kept + (x0 - left) * cs0, (x1 - x0) * cs0);
     }

@@ -35,11 +35,13 @@ from morello_layouts.outputs.kernels.nests import (
     CopyRun,
     Deinterleave,
     Interleave,
+    LargeTransposition,
     Levels,
     MicroKernel,
     Nest,
     Permutation,
     cost_of,
+    dense_chain,
     loop_order,
 )
 from morello_layouts.outputs.kernels.pieces import element_domains
@@ -50,6 +52,8 @@ _ENOUGH: Final = 1 << 14
 
 # The longest dimension of which a block holds all, as of the 3 by 3 weights of a convolution.
 _SHORT: Final = 16
+
+_LONG_SWIZZLED: Final = 512  # bytes of a row that a transposition holds: see relayout_turn.h
 
 # Along one dimension: the number of blocks, the length of one, and the number of the first one.
 _Run: TypeAlias = "tuple[Int, Int, Int]"
@@ -122,7 +126,8 @@ def swizzled_blocks(
     for most, side in product((SOURCE_BLOCK, _LONG_RUN // 2), (1, 0)):
         run = 1
         while run * itemsize < most:
-            k = next((k for k, step in enumerate(steps) if step[side] == run), None)
+            at = (k for k, step in enumerate(steps) if step[side] == run and axes[k][0].count != 1)
+            k = next(at, None)
             if k is None:
                 break
             count = axes[k][0].count
@@ -174,6 +179,57 @@ def swizzled_blocks(
             *ways,
         ),
     )
+
+
+def swizzled_turn(domain: Domain, itemsize: int) -> list[Nest] | None:
+    """Return one transposition of dense rows, of which those of one side have exclusive ors.
+
+    None if the domain is anything else. The target lies beyond the caches.
+
+    >>> from morello_layouts import index_map
+    >>> from morello_layouts.outputs.kernels.plan import swizzled_domains
+    >>> texts = "[1, 0]", "Sw<3,3,3> o 0 o (512,64):(64,1)"
+    >>> (domain,) = swizzled_domains(*(index_map(text, (512, 64)).recipe for text in texts))
+    >>> (nest,) = swizzled_turn(domain, 2)
+    >>> nest.micro.swizzle, nest.micro.of_source
+    ((16, 3, 112), False)
+    """
+    swizzles = [axis.xor for axis in domain.axes if axis.xor is not None]
+    if len(swizzles) != 1 or domain.source != 0 or domain.target != 0:
+        return None
+    (swizzle,) = swizzles
+    terms, side = swizzle.source or swizzle.target, "source" if swizzle.source else "target"
+    if len(terms) != 1 or (swizzle.source and swizzle.target) or len(terms[0].digits) != 2:
+        return None
+    stride, digits = terms[0].stride, terms[0].digits
+    if not isinstance(stride, int) or any(d[0] is None or d[1:] != (0, 1) for d in digits):
+        return None
+    loops = [swizzle.loops[k or 0] for k, *_ in digits]
+    inner, outer = sorted(loops, key=lambda axis: estimate(getattr(axis, side)))
+    apart, count = getattr(outer, side), inner.count
+    if getattr(inner, side) != 0 or outer.count != count or {*loops} != {*swizzle.loops}:
+        return None
+    plain = replace(inner, **{side: stride})
+    axes = (*(axis for axis in domain.axes if axis.xor is None), plain, outer)
+    chain = dense_chain(list(axes), 1, source=side == "source")
+    powers = all(isinstance(n, int) and n.bit_count() == 1 for n in (stride, apart, count))
+    if len(chain) != len(axes) or not powers:
+        return None
+    (nest, *others) = vectorize(replace(domain, axes=axes), itemsize, streams=True)
+    micro = nest.micro
+    if others or nest.loops or not isinstance(micro, LargeTransposition):
+        return None
+    dense = micro.columns if side == "source" else micro.rows
+    rows = getattr(micro, side)
+    if not isinstance(dense, int) or rows[0][1] != dense * micro.element or len(rows) != 1:
+        return None
+    chunk = stride * itemsize
+    if not CACHE_LINE <= dense * micro.element <= _LONG_SWIZZLED or chunk < 16:
+        return None
+    if chunk * count > rows[0][1] or rows[0][1] > apart * itemsize:
+        return None
+    numbers = chunk, (apart // stride).bit_length() - 1, (count - 1) * chunk
+    return [replace(nest, micro=replace(micro, swizzle=numbers, of_source=side == "source"))]
 
 
 def _orders(source: DimensionDigits, target: DimensionDigits) -> list[tuple[int, ...]]:
