@@ -266,8 +266,31 @@ def test_long_axes_are_cut_and_the_scale_says_so() -> None:
     assert "whole array 10x200 in 16x256, bars: rows and columns shown" in texts
     assert "memory: 4,096 slots, 28 of them shown" in texts
     assert any(p.get("class") == "dots" for p in root.iter(f"{SVG}path"))
-    full = parsed(ml.draw("bf16[10,200]{1,0:T(8,128)(2,1)}", max_rows=16, max_columns=256))
-    assert len(groups(full, "cell")) == 16 * 256
+    picture = ml.draw("bf16[10,200]{1,0:T(8,128)(2,1)}", max_rows=16, max_columns=256)
+    assert len([c for c in groups(parsed(picture), "cell") if c.get("data-c")]) >= 10 * 200
+    assert picture.html().count('class="cell"') == 16 * 256
+
+
+@each_row(
+    "text", ["f32[32,32]{1,0:T(8,128)}", "bf16[30,32]{1,0:T(8,128)(2,1)}", "f32[33,32]{1,0:T(8,8)}"]
+)
+def test_much_padding_is_drawn_by_runs(text: str) -> None:
+    """Each slot that NumPy leaves empty is told of once, and the picture stays small."""
+    m = ml.index_map(text)
+    buffer = pack_array(m.recipe, np.arange(np.prod(m.shape, dtype=int)).reshape(m.shape), -1)
+    picture = ml.draw(text, max_rows=64, max_columns=128, max_slots=0)
+    assert len(picture.svg()) < 300_000
+    told = []
+    for cell in groups(parsed(picture), "cell"):
+        title = only(cell, "title").text or ""
+        if found := re.match(r"offsets (\d+) to (\d+)(?: in steps of (\d+))?: padding, ", title):
+            first, last, step = (int(n or 1) for n in found.groups())
+            told += range(first, last + 1, step)
+            assert only(cell, "path").get("class") == "p"
+        elif found := re.match(r"offset (\d+): padding, ", title):
+            told.append(int(found[1]))
+    assert sorted(told) == np.flatnonzero(buffer < 0).tolist()
+    assert picture.html().count("is outside\n") == len(told)
 
 
 def test_slices_are_labelled() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.resources import files
 from math import prod
 from typing import Any, Final
@@ -151,7 +152,8 @@ def _markup(panels: Sequence[Panel]) -> str:
     """Return the page's elements that the script makes interactive, with escaped text."""
     players = "".join(_player(k, panel) for k, panel in enumerate(panels))
     details = "".join(_details(k, panel) for k, panel in enumerate(panels))
-    pictures = "".join(picture_svg([panel]) for panel in panels)  # below each other if narrow
+    # Below each other if narrow; the script finds each cell.
+    pictures = "".join(picture_svg([replace(panel, has_each=True)]) for panel in panels)
     return (
         '<p class="how">Point at a cell or a slot to see where it lies and why; click to keep it; '
         "the arrow keys move from cell to cell.</p>\n"

@@ -235,6 +235,9 @@ class Move(NamedTuple):
     offset: int
 
 
+_MANY: Final = 512
+
+
 @frozen
 class Panel:
     """An index map as one picture shows it."""
@@ -250,6 +253,8 @@ class Panel:
     moved: str  #: the number of all elements that move, as a sentence.
     #: whether all cells of one lane are lit together, in all panels.
     is_joined: bool = False
+    #: whether padding is drawn cell by cell, as a script needs it, however many there are.
+    has_each: bool = False
 
     json_keys: ClassVar = (
         *("text=title", "shape=view.shape", "size=map.size", "levels=tile_sizes"),
@@ -326,6 +331,30 @@ class Panel:
     def described(self, place: Cell | Slot) -> str:
         """Return a description of a place, over several lines."""
         return "\n".join(self._lines(place))
+
+    @property
+    def has_many(self) -> bool:
+        """Whether the cells are so many that their markup is kept short."""
+        return len(self.cells) > _MANY
+
+    def described_run(self, cells: Sequence[Cell]) -> str:
+        """Return a description of padding whose offsets rise by equal steps."""
+        first, last = cells[0], cells[-1]
+        step = cells[1].offset - first.offset
+        by = "" if step == 1 else f" in steps of {step}"
+        outside = f"{coordinate_text(first.coordinate)} to {coordinate_text(last.coordinate)}"
+        head = f"offsets {first.offset} to {last.offset}{by}: padding, {outside} are outside"
+        pairs = zip(list(self._lines(first))[1:], list(self._lines(last))[1:], strict=True)
+        return "\n".join(
+            [head, *(a if a == b else f"{a} to {b.split('number ')[1]}" for a, b in pairs)]
+        )
+
+    def joins(self, one: Cell, other: Cell) -> bool:
+        """Whether descriptions of padding are the same but for offsets and tiles within tiles."""
+        lines = [list(self._lines(cell))[1:] for cell in (one, other)]
+        for own in lines:
+            del own[1 : len(self.view.levels)]
+        return one.is_padding and other.is_padding and lines[0] == lines[1]
 
     def _lines(self, place: Cell | Slot) -> Iterator[str]:
         coordinate = place.coordinate

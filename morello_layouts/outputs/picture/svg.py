@@ -251,7 +251,7 @@ def _rules(paper: Paper) -> Iterator[str]:
     yield f".paper{{fill:{paper.background}}}"
     yield f"text{{fill:{paper.ink}}}"
     yield f"text.l,text.n{{fill:{paper.dim}}}"
-    yield f".cell rect,.slot rect,.sample rect{{stroke:{paper.line}}}"
+    yield f".cell rect,.cell path,.slot rect,.sample rect{{stroke:{paper.line}}}"
     yield f".b0,.b1{{stroke:{paper.ink}}}"
     yield f".b2,.dots{{stroke:{paper.dim}}}"
     yield f".mark{{stroke:{paper.red}}}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from itertools import groupby, pairwise
+from math import ceil
 from typing import Final
 
 from morello_layouts.core.fields import frozen
@@ -125,7 +126,8 @@ def cell_width(panel: Panel) -> float:
         (indices, 11, 8),
         ([panel.word_text(cell.offset) for cell in filled] if has_words else [], 10, 8),
     )
-    return max(30, *(text_width(max(found, key=len, default=""), n) + m for found, n, m in texts))
+    widest = max(30, *(text_width(max(found, key=len, default=""), n) + m for found, n, m in texts))
+    return 2 * ceil(widest / 2) if panel.has_many else widest  # lengths without decimals
 
 
 class GridDrawing:
@@ -138,6 +140,8 @@ class GridDrawing:
         rows = [str(i) for i in grid.rows if i is not None] if self.has_rows else []
         down = [f"{self.names[0]} ↓"] if self.has_rows else []
         self.labels = max((text_width(label, 11) for label in rows + down), default=0) + 8
+        if panel.has_many:
+            self.labels = ceil(self.labels)
         self.top = y + (16 if grid.at else 0)
         height = _TALL if panel.style.has_words else _HEIGHT
         above = _LABELS if self.has_columns else 0
@@ -182,10 +186,25 @@ class GridDrawing:
                     yield text(index, "l e", right, middle)
 
     def cells(self) -> Iterator[str]:
-        """Yield each cell: its description for the pointer, its fill, its offset."""
-        panel = self.panel
-        for row, column, cell in self.grid.shown():
+        """Yield each cell: its description for the pointer, its fill, its offset.
+
+        Where there are many, padding side by side is one part with one description.
+        """
+        panel, shown = self.panel, list(self.grid.shown())
+        runs = [[one] for one in shown]
+        if panel.has_many and not panel.has_each:
+            runs = list(_padding_joined(panel, shown))
+        for run in runs:
+            row, column, cell = run[0]
             x, y, width, height = self.box(row, column)
+            if len(run) > 1:
+                ends = [self.xs[at + 1] for _, at, _ in run]
+                box = f"{move_to(x, y)}H{number(ends[-1])}v{number(height)}H{number(x)}z"
+                between = (f"{move_to(end, y)}v{number(height)}" for end in ends[:-1])
+                told = escaped(panel.described_run([cell for *_, cell in run]))
+                drawn = path(_fill(panel, cell), [box, *between])
+                yield element("g", element("title", told), drawn, class_="cell")
+                continue
             parts = [
                 element("title", escaped(panel.described(cell))),
                 rect(_fill(panel, cell), x, y, width, height),
@@ -254,6 +273,30 @@ class GridDrawing:
                 far = self.xs[(right if is_whole else column) + 1]
                 x, y = self.xs[column] + 2.5, self.ys[row] + 2.5
                 yield rect("mark", x, y, far - 2.5 - x, low - 2.5 - y)
+
+
+def _padding_joined(
+    panel: Panel, shown: Iterable[tuple[int, int, Cell]]
+) -> Iterator[list[tuple[int, int, Cell]]]:
+    """Yield cells, and runs of padding within a tile whose offsets rise by equal steps."""
+    run: list[tuple[int, int, Cell]] = []
+    for one in shown:
+        row, column, cell = one
+        if run:
+            before_row, before, last = run[-1]
+            step = run[1][2].offset - run[0][2].offset if len(run) > 1 else None
+            joins = (
+                panel.joins(last, cell)
+                and (before_row, before + 1) == (row, column)
+                and step in (None, cell.offset - last.offset)
+                and _fill(panel, cell) == _fill(panel, last)
+            )
+            if not joins:
+                yield run
+                run = []
+        run.append(one)
+    if run:
+        yield run
 
 
 def _fill(panel: Panel, place: Cell | Slot) -> str:
