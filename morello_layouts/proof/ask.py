@@ -122,7 +122,7 @@ def require_few(*recipes: Recipe, splits: bool = True) -> None:
     """Refuse to relate by ISL more axes, or to compare more splits, than it does in good time."""
     axes = max(len(r.shape) + len(r.physical_shape) for r in recipes)
     many = f"more than {PROOF_AXES} axes to relate" if axes > PROOF_AXES else ""
-    if splits and max(len(_tiles(r)) for r in recipes) > PROOF_SPLITS:
+    if splits and max(len(_splits(r)) for r in recipes) > PROOF_SPLITS:
         many = many or f"more than {PROOF_SPLITS} splits to compare"
     if many:
         raise NotAffineError(many, "ISL's work grows with them", "ask about fewer dimensions")
@@ -153,10 +153,12 @@ def _is_spent(context: isl.Context) -> bool:
     return False
 
 
-def _tiles(recipe: Recipe) -> list[Int]:
-    """Return the sizes by which a recipe splits axes, those of 1 excepted."""
-    splits = (step for step in recipe.steps if isinstance(step, Split))
-    return [t for step in splits for t in step.tiles if t not in {None, 1}]
+def _splits(recipe: Recipe) -> list[tuple[Int, Int]]:
+    """Return the sizes of the axes that a recipe splits, and by what, but by 1."""
+    steps = zip(recipe.steps, recipe.shapes, strict=False)
+    tiles = ((sizes, step.tiles) for step, sizes in steps if isinstance(step, Split))
+    pairs = (pair for both in tiles for pair in zip(*both, strict=True))
+    return [(n, t) for n, t in pairs if t is not None and t != 1]
 
 
 def names_of(*maps: AnyMap) -> tuple[str, ...]:
@@ -264,9 +266,11 @@ class SymbolicQuestion:
             _QUERY.is_divided = False
 
     def _proved_by_a_divisor(self, recipes: Sequence[IndexMap]) -> str:
-        tiles = {t for m in recipes for t in _tiles(m.recipe) if isinstance(t, int)}
-        names = dict.fromkeys(name for m in recipes for name in m.recipe.names)
-        for name, tile in islice(product(names, sorted(tiles)), PROOF_DIVISORS):
+        order = list(dict.fromkeys(name for m in recipes for name in m.recipe.names))
+        pairs = {(order.index(x), t) for m in recipes for n, t in _splits(m.recipe)
+                 if isinstance(n, SizeExpr) and isinstance(t, int) for x in n.names()}  # fmt: skip
+        for k, tile in sorted(pairs)[:PROOF_DIVISORS]:
+            name = order[k]
             with suppress(ShapeError):  # no such size is left
                 divided = [m.assume([Assumption(name, divisor=tile)]) for m in recipes]
                 is_new = [n.assumptions for n in divided] != [m.assumptions for m in recipes]

@@ -463,11 +463,14 @@ class ByRelations(Way):
         if size == elements:
             return full_buffer(size)
         one = relations[-1]  # of several, the others have no padding
-        start, tail = known((recipe.offset, recipe.tail_padding))
-        first = size - tail
-        if not one.padding.is_empty():
-            first = linear_index(first_point(one.padding), known(one.recipe.physical_shape), start)
-        return padded(size - elements, size, 0 if start else first)
+        first = first_padding(recipe)
+        if first is None:
+            start, tail = known((recipe.offset, recipe.tail_padding))
+            first = size - tail
+            if not one.padding.is_empty():
+                at = first_point(one.padding)
+                first = linear_index(at, known(one.recipe.physical_shape), start)
+        return padded(size - elements, size, first)
 
     def _surjective_for(self, relations: Sequence[RecipeRelation]) -> Proof:
         """Decide for symbolic sizes: padding is in the relations, or at an end of the buffer."""

@@ -15,7 +15,7 @@ import statistics
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from math import prod
+from math import log2, prod
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -217,35 +217,90 @@ def tiled(sizes: list[object], tiles: str, kind: str = "f32") -> str:
     return f"{kind}[{','.join(map(str, sizes))}]{{{order}:T{tiles}}}"
 
 
+def order_reversed(rank: int) -> str:
+    return f"f32[{','.join('2' * rank)}]{{{','.join(map(str, range(rank)))}}}"
+
+
 GROWTH = {
-    "T(8,128)": tiled([1024, 1024], "(8,128)"),
-    "T(8,128)(2,1), names": tiled(["M", "N"], "(8,128)(2,1)", "bf16"),
-    **{f"[5]^{k}, T(2,…)": tiled([5] * k, f"({','.join('2' * k)})") for k in (8, 12, 32)},
-    "1-D, 50 tiles": tiled([2**58], "".join(f"({2 ** (55 - k)})" for k in range(50))),
-    **{f"{k} tiles (3,2)(2,3)": tiled([1009, 1013], "(3,2)(2,3)" * (k // 2)) for k in (12, 16)},
-    **{f"{k} names": tiled([f"A{n}" for n in range(k)], "(8,128)(2,1)", "bf16")
-       for k in (8, 16, 32)},
-}  # fmt: skip
+    "rank, dimensions reversed": (order_reversed, (8, 16, 32, 64)),
+    "rank, [5]^k in T(2,…)": (lambda k: tiled([5] * k, f"({','.join('2' * k)})"), (4, 8, 16, 32)),
+    "tiles that do not divide": (
+        lambda k: tiled([1009, 1013], "(3,2)(2,3)" * (k // 2)),
+        (2, 4, 8, 16),
+    ),
+    "names": (
+        lambda k: tiled([f"A{n}" for n in range(k)], "(8,128)(2,1)", "bf16"),
+        (4, 8, 16, 32),
+    ),
+    "nesting, 1-D": (
+        lambda k: tiled([2**58], "".join(f"({2 ** (k + 5 - j)})" for j in range(k))),
+        (6, 12, 25, 50),
+    ),
+}
+"""Layouts of a kind that grow, and the numbers of their parts."""
+
+
+def row_major_of(m: Map) -> str:
+    return f"{m.element_type}[{','.join(map(str, m.shape))}]"
 
 
 def growth() -> None:
-    """Print for each the least milliseconds of each question, its map made anew."""
-    questions = (ml.is_bijective, ml.is_injective, ml.verify)
-    for question in questions:
-        question(GROWTH["T(8,128)"])  # what loads on first use is loaded
-    lines = []
-    for name, text in GROWTH.items():
-        line: list[object] = [name]
-        for question in questions:
-            taken = []
-            for _ in range(ROUNDS):
-                m = ml.index_map(text)
-                start = process_time()
-                answer = question(m)
-                taken.append(process_time() - start)
-            line.append(f"{1e3 * min(taken):.2f}{'' if answer.holds is not None else ' undecided'}")
-        lines.append(line)
-    print(table(["layout", *(x.__name__ for x in questions)], lines, 1))  # noqa: T201
+    """Print for each the least milliseconds of each question, its map made anew.
+
+    The last line of a kind has the power of k between its ends: 1 is linear.
+    """
+    questions: dict[str, Callable[[Map], Any]] = {
+        "bijective": ml.is_bijective,
+        "confirmed": lambda m: ml.is_bijective(m, confirm=True),
+        "verify": ml.verify,
+        "inverse": lambda m: m.inverse,
+        "Python": lambda m: ml.code(m, "python"),
+        "row-major": lambda m: ml.equal(m, ml.index_map(row_major_of(m))),
+    }
+    for question in questions.values():
+        question(ml.index_map(tiled([1024, 1024], "(8,128)")))  # what loads on first use is loaded
+    for kind, (text_of, counts) in GROWTH.items():
+        lines: list[list[object]] = []
+        first: dict[str, float] = {}
+        last: dict[str, float] = {}
+        for k in counts:
+            line: list[object] = [kind, k]
+            for name, question in questions.items():
+                last[name] = min(once(text_of(k), question) for _ in range(ROUNDS))
+                first.setdefault(name, last[name])
+                line.append(f"{1e3 * last[name]:.2f}")
+            lines.append(line)
+        doublings = log2(counts[-1] / counts[0])
+        powers = [f"{log2(last[name] / first[name]) / doublings:.2f}" for name in questions]
+        lines.append([kind, "power", *powers])
+        print(table(["ms", "k", *questions], lines, 1))  # noqa: T201
+    devices()
+
+
+def once(text: str, question: Callable[[Map], Any]) -> float:
+    m = ml.index_map(text)
+    start = process_time()
+    answer = question(m)
+    taken = process_time() - start
+    assert getattr(answer, "holds", True) is not None, f"{text} is undecided"
+    return taken
+
+
+def devices() -> None:
+    """Print what plans and messages of many devices take, the messages one by one and as arrays."""
+    lines: list[list[object]] = []
+    for count in (100, 1_000, 10_000, 100_000):
+        array = f"f32[1048576,1048576], mesh={{'x': {count}}}, spec="
+        begin = process_time()
+        plan = ml.reshard(array + "P('x', None)", array + "P(None, 'x')")
+        made = process_time()
+        messages = sum(1 for _ in plan.receives(7))
+        iterated = process_time()
+        assert len(plan.received([7]).sender) == messages
+        end = process_time()
+        each = [f"{1e6 * t / messages:.2f}" for t in (iterated - made, end - iterated)]
+        lines.append([count, f"{1e3 * (made - begin):.2f}", messages, *each])
+    print(table(["devices", "plan, ms", "messages", "µs each", "µs each in arrays"], lines, 0))  # noqa: T201
 
 
 def main() -> None:

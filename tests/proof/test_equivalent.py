@@ -49,6 +49,12 @@ def test_too_many_kinds_of_sizes_are_sampled() -> None:
     assert proof.counterexample.sizes == {"A": 1, "B": 1, "C": 2, "D": 1, "E": 1}
 
 
+def test_divisors_are_those_of_sizes_that_are_split() -> None:
+    """Those of A and B were asked first, and no other."""
+    one, other = (f"bf16[A,B,M,N]{{3,2,1,0:T({x}8,128)(2,1)}}" for x in ("", "*,*,"))
+    assert ml.equal(one, other).reason == "proved if 8 | M, open for other sizes"
+
+
 def test_isl_confirms_what_digits_decide(monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = (("f32[6,8]{1,0:T(6,4)}", "[1, 0, 1 p(4)]"), ("f32[M,N]", "f32[M,N]{1,0:T(1,1)}"))
     for pair in pairs:
