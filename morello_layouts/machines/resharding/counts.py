@@ -12,7 +12,7 @@ from morello_layouts.core.expr import AffineExpr, canonicalize, variable
 from morello_layouts.core.expr.conversions import size_to_sympy, symbol, to_sympy
 from morello_layouts.core.expr.sizes import Int
 from morello_layouts.core.fields import Displayed, frozen
-from morello_layouts.core.lazy import importing, numpy as np, sympy
+from morello_layouts.core.lazy import numpy as np, sympy
 from morello_layouts.core.limits import RESHARD_DEVICES, RESHARD_PAIRS, RESHARD_STEPS
 from morello_layouts.core.recipe import delinearize, known, linear_index
 from morello_layouts.errors import UnsupportedError
@@ -90,8 +90,8 @@ def _coordinates(end: End, devices: Array) -> tuple[Values, Array]:
     return {k: axis.of(position) for k, axis in end.axes.items()}, inside
 
 
-def below(levels: Cut, at: Values, end: Any) -> Any:
-    """Return how many indices below ``end`` a device holds: for ints, or arrays of devices.
+def below(levels: Cut, at: Mapping[int, Any], end: Any, clip: Any = None) -> Any:
+    """Return how many indices below ``end`` a device holds: for ints, arrays, or as SymPy.
 
     >>> below((CutLevel(6), CutLevel(2, axis=0, size=3)), {0: np.arange(3)}, 15).tolist()
     [6, 5, 4]
@@ -100,10 +100,11 @@ def below(levels: Cut, at: Values, end: Any) -> Any:
         return end
     level, rest = levels[0], levels[1:]
     if level.axis is None:
-        whole = below(rest, at, level.block)
-        return end // level.block * whole + below(rest, at, end % level.block)
+        whole = below(rest, at, level.block, clip)
+        return end // level.block * whole + below(rest, at, end % level.block, clip)
     value = at[level.axis]
-    return below(rest, at, np.clip(end - level.start_of(value), 0, level.room_of(value)))
+    inside = (clip or np.clip)(end - level.start_of(value), 0, level.room_of(value))
+    return below(rest, at, inside, clip)
 
 
 def shared(a: Cut, b: Cut, at: tuple[Values, Values], extent: int) -> Any:
@@ -328,7 +329,9 @@ class TrafficFormulas(Displayed):
         ((end, prime),) = repeated
         values = {k: to_sympy(x) for k, x in _names(end, prime).items()}
         cut = [level._replace(block=size_to_sympy(level.block, {})) for level in end.cuts[dim]]
-        return _below(cut, values, sympy.Max(low, high, evaluate=False)) - _below(cut, values, low)
+        ends = (sympy.Max(low, high, evaluate=False), low)
+        most, least = (below(cut, values, end, _clip) for end in ends)
+        return most - least
 
     def __str__(self) -> str:
         before, after = (", ".join(map(str, x)) or "all" for x in (self.holds, self.needs))
@@ -340,21 +343,8 @@ def _is_interval(cut: Cut) -> bool:
     return all(level.axis is not None for level in cut)
 
 
-def _below(levels: Cut, at: Mapping[int, Any], end: Any) -> Any:
-    """Return how many indices below ``end`` a device holds, as SymPy."""
-    with importing:
-        from morello_layouts.core.expr.sympy_functions import Mod, floor
-
-    if not levels:
-        return end
-    level, rest = levels[0], levels[1:]
-    if level.axis is None:
-        whole = _below(rest, at, level.block)
-        return floor(end / level.block) * whole + _below(rest, at, Mod(end, level.block))
-    number = at[level.axis]
-    number = Mod(number - level.shift, level.size) if level.shift else number
-    inside = sympy.Max(0, end - number * level.block, evaluate=False)
-    return _below(rest, at, sympy.Min(level.block, inside, evaluate=False))
+def _clip(x: Any, low: Any, high: Any) -> Any:
+    return sympy.Min(high, sympy.Max(low, x, evaluate=False), evaluate=False)
 
 
 def _names(end: End, prime: str) -> Mapping[int, AffineExpr]:

@@ -361,8 +361,10 @@ def local_buffer(
         return None
     at = dict(zip(sharding.mesh.names, found, strict=True))
     is_own = sharding.local_rule == "own"
-    cuts = [sharding.digits(dim, n) for dim, n in enumerate(shape)]
-    local = [partial(sharding.held_below, x, at) if is_own else partial(_padded, x) for x in cuts]
+    local = [
+        partial(sharding.held, dim, n, at) if is_own else partial(_padded, sharding.digits(dim, n))
+        for dim, n in enumerate(shape)
+    ]
     sizes = sharding.local_shape(shape, device) if is_own else sharding.local_dims(shape)
     recipe = Recipe(sizes) if layout is None else layout.recipe(sizes)
     return LocalBuffer(recipe, tuple(local))

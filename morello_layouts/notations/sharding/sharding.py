@@ -9,7 +9,7 @@ ScaLAPACK's cyclic blocks are pieces of ``nb * P`` elements that stay local, cut
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import accumulate
 from math import prod
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -375,6 +375,7 @@ class Sharding:
         dim: int,
         extent: Int,
         at: Mapping[str, Any],
+        end: Any = None,
         *,
         least: Callable[[Any, Any], Any] = min,
         most: Callable[[Any, Any], Any] = max,
@@ -386,37 +387,28 @@ class Sharding:
             dim: the dimension.
             extent: its size.
             at: the coordinate along each axis of the mesh.
+            end: only elements before this one are counted; by default all are.
             least: the minimum of two values of the kind of the coordinates, such as ``sympy.Min``.
             most: the maximum.
             convert: makes a value of this kind from a size.
         """
-        return self.held_below(
-            self.digits(dim, extent), at, convert(extent), least=least, most=most, convert=convert
-        )
 
-    def held_below(
-        self,
-        digits: Sequence[MeshDigit],
-        at: Mapping[str, Any],
-        end: Any,
-        *,
-        least: Callable[[Any, Any], Any] = min,
-        most: Callable[[Any, Any], Any] = max,
-        convert: Callable[[Int], Any] = lambda n: n,
-    ) -> Any:
-        """Return how many elements before ``end`` are on a device; other arguments as of `held`."""
-        if not digits:
-            return end
-        if starts := digits[0].starts:
-            number = self.number(digits[0], at)
-            return most(least(end, starts[number + 1]) - starts[number], 0)
-        block, rest = convert(digits[0].block), digits[1:]
-        below = partial(self.held_below, rest, at, least=least, most=most, convert=convert)
-        if digits[0].axes and end == block * convert(digits[0].count):
-            return below(block)  # all blocks are full
-        if digits[0].axes:
-            return below(most(least(end - self.number(digits[0], at, convert) * block, block), 0))
-        return end // block * below(block) + below(end % block)
+        def below(digits: Sequence[MeshDigit], end: Any) -> Any:
+            if not digits:
+                return end
+            digit, rest = digits[0], digits[1:]
+            if starts := digit.starts:
+                number = self.number(digit, at)
+                return most(least(end, starts[number + 1]) - starts[number], 0)
+            block = convert(digit.block)
+            if digit.axes and end == block * convert(digit.count):
+                return below(rest, block)  # all blocks are full
+            if digit.axes:
+                start = self.number(digit, at, convert) * block
+                return below(rest, most(least(end - start, block), 0))
+            return end // block * below(rest, block) + below(rest, end % block)
+
+        return below(self.digits(dim, extent), convert(extent) if end is None else end)
 
     def number(
         self, digit: MeshDigit, at: Mapping[str, Any], convert: Callable[[Int], Any] = lambda n: n
