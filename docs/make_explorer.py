@@ -1,7 +1,8 @@
 """Write the explorer as a static site: ``python docs/make_explorer.py build/html/explorer``.
 
-It consists of the page that the local explorer serves, another engine.js, Pyodide, the package,
-SymPy and mpmath as compiled modules, and the memory of a Python that has imported them. Pyodide
+It consists of the page that the local explorer serves, pages of the notebooks, another engine.js,
+Pyodide, the package, SymPy and mpmath as compiled modules, and the memory of a Python that has
+imported them. Pyodide
 comes from npm and the two packages from pip, each checked by its hash and kept in a cache; Node.js
 compiles them with Pyodide's own Python.
 """
@@ -19,6 +20,8 @@ import sys
 import tarfile
 from pathlib import Path
 from typing import Final
+
+import make_notebooks
 
 from morello_layouts.interfaces.explorer.server import FILES, content
 
@@ -92,6 +95,8 @@ def build(target: Path) -> None:
         shutil.copyfile(HERE / name, target / name)
     page = target / "index.html"
     policy = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+    styled = policy.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'")
+    make_notebooks.write(target, styled)  # their outputs bring the styles of pictures and tables
     text = page.read_text(encoding="utf-8").replace("<title>", f"{policy}\n<title>", 1)
     own, here = "<!-- local -->", "What you type stays in this page, which opens offline too"
     page.write_text(re.sub(f"(?s){own}.*?{own}", here, text), encoding="utf-8")

@@ -16,6 +16,7 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from copy import deepcopy
 from difflib import unified_diff
 from pathlib import Path
+from shutil import copyfile
 
 import nbformat
 from nbclient import NotebookClient
@@ -112,6 +113,8 @@ def main(arguments: list[str]) -> int:
         for path in chosen:
             edition = for_students(nbformat.read(path, as_version=4))
             nbformat.write(edition, asked.student / path.name)
+        for data in HERE.glob("*.txt"):  # what cells read
+            copyfile(data, asked.student / data.name)
         print(f"{len(chosen)} notebooks: written to {asked.student}")
         return 0
     return max(_run_or_check(path, checking=asked.check) for path in chosen)

@@ -25,7 +25,25 @@ async function start() {
   };
   const python = await loadPyodide({ createPyodideModule, _loadSnapshot: memory });
   python.FS.writeFile("/packages.zip", await packages); // for what is imported later
-  return python.runPython("lambda question: answered(json.loads(question))");
+  // The library has the same modules compiled, at other places than where the memory saw them.
+  python.runPython(`
+import sys, zipimport
+zipimport._zip_directory_cache.clear()
+sys.path_importer_cache.clear()
+`);
+  return { python, answered: python.runPython("lambda question: answered(json.loads(question))") };
+}
+
+let ran = null; // what runs the cells of a notebook
+
+async function parts(question) {
+  const { python, answered } = await started;
+  if (question.cell === undefined) return answered(JSON.stringify(question));
+  if (!ran) {
+    for (const name of question.files) python.FS.writeFile(name, await bytes(name));
+    ran = python.runPython(`${new TextDecoder().decode(await bytes("cells.py"))}\nran`);
+  }
+  return ran(question.cell);
 }
 
 const started = start();
@@ -34,16 +52,15 @@ let newest = 0;
 onmessage = async ({ data: { id, question } }) => {
   newest = id;
   try {
-    const answered = await started;
+    const answer = await parts(question);
     if (id !== newest) return;
-    const parts = answered(JSON.stringify(question));
     postMessage({ id, isStarted: true });
-    for (const text of parts) {
+    for (const text of answer) {
       postMessage({ id, text });
       await new Promise(resolve => setTimeout(resolve)); // a newer question may have come
       if (id !== newest) break;
     }
-    parts.destroy();
+    answer.destroy();
     postMessage({ id, end: true });
   } catch (error) {
     postMessage({ id, failed: String(error).slice(-300) });

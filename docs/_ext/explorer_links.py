@@ -2,8 +2,9 @@
 
 ``<!-- picture -->`` above a block asks for a picture of its first layout, ``<!-- picture 2 by bank
 -->`` for the second one in the colours of banks. A picture is a link to an interactive page of the
-same layout, which a click opens in place (``_static/live.js``). The links to the explorer are there
-if the site has one: ``sphinx-build -D explorer=explorer/index.html``.
+same layout, which a click opens in place (``_static/live.js``). The links to the explorer, and of
+notebooks to pages that run them, are there if the site has one: ``sphinx-build -D
+explorer=explorer/index.html``.
 """
 
 from __future__ import annotations
@@ -113,6 +114,7 @@ def _show(app: Sphinx, doctree: nodes.document, page: str) -> None:
         return
     here = app.builder.get_target_uri(page).rpartition("/")[0] or "."
     root, explorer = relpath(FOLDER, here), relpath(app.config.explorer or ".", here)
+    _run_here(app, doctree, page)
     for block in list(doctree.findall(nodes.literal_block)):
         found, figures = questions(block.astext())[:MOST], ""
         if asked := asked_above(block):
@@ -130,6 +132,19 @@ def _show(app: Sphinx, doctree: nodes.document, page: str) -> None:
         if figures or links.children:
             place = block.parent if isinstance(block.parent, nodes.container) else block
             place.parent.insert(place.parent.index(place) + 1, box)
+
+
+def _run_here(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Link a notebook to the page beside the explorer, in which its cells run."""
+    folder, _, name = page.rpartition("/")
+    if folder != "notebooks" or name == "README" or not app.config.explorer:
+        return
+    there = f"{app.config.explorer.rpartition('/')[0]}/{name}.html"
+    link = nodes.reference(
+        "", "Run it in the browser", refuri=relpath(there, folder), internal=False
+    )
+    title = next(doctree.findall(nodes.title))
+    title.parent.insert(title.parent.index(title) + 1, nodes.paragraph("", "", link))
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

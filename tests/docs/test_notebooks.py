@@ -92,6 +92,87 @@ def test_text_reads_without_a_renderer_of_formulas(path: Path) -> None:
     assert not [source(cell) for cell in cells(path, "markdown") if "$" in source(cell)]
 
 
+LACKING = """
+import json, os, sys
+absent, folder, name = sys.argv[1:]
+sys.modules.update(dict.fromkeys(absent.split(",")))
+sys.path.insert(0, os.path.join(folder, "docs", "_explorer"))
+import cells
+os.chdir(os.path.join(folder, "notebooks"))
+with open(name, encoding="utf-8") as file:
+    sources = ["".join(x["source"]) for x in json.load(file)["cells"] if x["cell_type"] == "code"]
+print(json.dumps([json.loads(text)["outputs"] for code in sources for text in cells.ran(code)]))
+"""
+
+
+def lacking(path: Path, *modules: str) -> list[list[tuple[str, str]]]:
+    """What each cell shows, as a page runs it, in a Python without some modules."""
+    command = [sys.executable, "-c", LACKING, ",".join(modules), str(ROOT), path.name]
+    run = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=400, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    return list(json.loads(run.stdout.splitlines()[-1]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_cells_that_need_isl_say_so(path: Path) -> None:
+    marked = [source(cell).startswith("# Needs ISL.") for cell in cells(path, "code")]
+    need = [
+        any(kind in {"error", "absent"} or "ISL is not installed" in text for kind, text in outputs)
+        for outputs in lacking(path, "islpy")
+    ]
+    assert need == marked
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "most"), [(1, 0), (3, 2), (6, 4)])
+def test_most_cells_run_in_a_page(number: int, most: int) -> None:
+    """A page has neither NumPy nor ISL."""
+    shown = lacking(NOTEBOOKS[number - 1], "numpy", "islpy")
+    absent = [text for outputs in shown for kind, text in outputs if kind in {"error", "absent"}]
+    assert len(absent) <= most, absent
+
+
+PAGE_CELLS = ROOT / "docs" / "_explorer" / "cells.py"
+
+
+@pytest.mark.parametrize(
+    ("code", "outputs"),
+    [
+        ("x = 2\nprint(x)\nx + 1", [["text", "2\n"], ["text", "3"]]),
+        ("x = 2", []),
+        ("1/0", [["error", "ZeroDivisionError: division by zero"]]),
+        ("print(1)\nx", [["text", "1\n"], ["error", "NameError: name 'x' is not defined"]]),
+        (
+            "import absent_module",
+            [["error", "ModuleNotFoundError: No module named 'absent_module'"]],
+        ),
+    ],
+)
+def test_what_a_cell_of_a_page_shows(code: str, outputs: list[list[str]]) -> None:
+    (text,) = module_of(PAGE_CELLS).ran(code)
+    assert json.loads(text)["outputs"] == outputs
+
+
+def test_cells_of_a_page_share_names_and_show_exercises() -> None:
+    ran = module_of(PAGE_CELLS).ran
+
+    def outputs(code: str) -> list[list[str]]:
+        return list(json.loads("".join(ran(code)))["outputs"])
+
+    assert outputs("import morello_layouts as ml\nseen = 4") == []
+    assert outputs("seen") == [["text", "4"]]
+    ((kind, page),) = outputs("ml.exercises.row_by_row")
+    assert kind == "html"
+    assert "<b>Exercise.</b> A matrix" in page
+    assert "<code>i</code>" in page
+    assert "<details><summary>Hint</summary>" in page
+    ((kind, page),) = outputs('ml.draw("[0, 1]", (2, 3))')
+    assert (kind, page[:4]) == ("svg", "<svg")
+
+
 def test_the_notebooks_ask_every_exercise() -> None:
     asked = set()
     for path in NOTEBOOKS:
@@ -102,7 +183,11 @@ def test_the_notebooks_ask_every_exercise() -> None:
 
 
 def run_module() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("run", ROOT / "notebooks" / "run.py")
+    return module_of(ROOT / "notebooks" / "run.py")
+
+
+def module_of(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -212,3 +297,11 @@ def test_a_student_sees_no_answer_and_runs_the_rest(path: Path) -> None:
     kept = sum(len(tree.body) for tree in trees)
     theirs = [ast.parse(cell.source) for cell in ours.cells if cell.cell_type == "code"]
     assert kept == sum(not isinstance(x, ast.Assert) for tree in theirs for x in tree.body)
+
+
+def test_the_edition_for_students_has_what_its_cells_read(tmp_path: Path) -> None:
+    assert run_module().main(["--student", str(tmp_path), "5_from_hlo_to_kernel"]) == 0
+    code = (tmp_path / "5_from_hlo_to_kernel.ipynb").read_text(encoding="utf-8")
+    (name,) = (path.name for path in (ROOT / "notebooks").glob("*.txt"))
+    assert name in code
+    assert ml.read_hlo((tmp_path / name).read_text(encoding="utf-8")).entry

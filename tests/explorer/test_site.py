@@ -114,3 +114,39 @@ def test_it_opens_and_answers_without_a_server(driver: Any) -> None:
         page.until(lambda: "SymPy" in page.text("#code") and page.text("#proofs .rows"))
     assert page.all("#preset option")
     assert page.complaints() == []
+
+
+def run_all(page: Page, name: str) -> list[str]:
+    """Run the last cell of a notebook's page, so all of them; return the kinds of outputs."""
+    page.driver.get(f"{page.address}{name}.html")
+    page.all("main > .cell button")[-1].click()
+    page.until(lambda: page.all("main > .cell output")[-1].text and not page.text("#state"))
+    return [str(output.get_attribute("class")) for output in page.all("main > .cell output > *")]
+
+
+def test_a_notebook_runs_without_installing(driver: Any) -> None:
+    with serving(Path(SITE)) as address:
+        page = Page(driver, address)
+        kinds = run_all(page, "1_where_does_it_live")
+        assert len(kinds) > 20
+        assert set(kinds) == {"text", "svg", "html"}
+        assert page.all("output .svg svg")
+        (cell,) = (cell for cell in page.all("main > .cell") if "row_by_row(" in code_of(cell))
+        assert "3 is the number of rows" in cell.text
+        assert cell.find_elements("css selector", "details svg")
+        field = cell.find_element("tag name", "textarea")
+        field.clear()
+        field.send_keys('ml.exercises.row_by_row("4*i + j")')
+        cell.find_element("tag name", "button").click()
+        page.until(lambda: "✓" in cell.text)
+
+
+def code_of(cell: Any) -> str:
+    return str(cell.find_element("tag name", "textarea").get_property("value"))
+
+
+def test_a_cell_says_what_it_lacks(driver: Any) -> None:
+    with serving(Path(SITE)) as address:
+        kinds = run_all(Page(driver, address), "5_from_hlo_to_kernel")
+    assert set(kinds) == {"text", "svg", "html", "absent"}
+    assert kinds.count("absent") <= 4
