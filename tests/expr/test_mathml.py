@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 
 import morello_layouts as ml
 from morello_layouts.core.expr.conversions import latex
-from morello_layouts.core.expr.mathml import mathml
 from morello_layouts.core.limits import TYPESET
+from morello_layouts.interfaces.api.pictures import mathml
 
 TEXTS = (
     "bf16[10,200]{1,0:T(8,128)(2,1)}",

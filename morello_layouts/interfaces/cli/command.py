@@ -34,7 +34,7 @@ from morello_layouts.interfaces.cli import terminal
 from morello_layouts.interfaces.cli.table import ALIASES, LEFT_OUT, NAME, SAID, Row
 from morello_layouts.interfaces.cli.terminal import Answer, Status, status_of
 from morello_layouts.notations import parse, parse_shape
-from morello_layouts.notations.bounds import values_by_name
+from morello_layouts.notations.expression import values_by_name
 from morello_layouts.notations.registry import NAMES, require_notation
 
 File: TypeAlias = str

@@ -22,7 +22,7 @@ from morello_layouts.interfaces import api
 from morello_layouts.interfaces.api.layouts import Shape, assumptions_of, subject
 from morello_layouts.interfaces.explanations.report import ArrayReport, instruction_in, report_of
 from morello_layouts.interfaces.explanations.rows import Labelled, instruction_rows
-from morello_layouts.notations.bounds import values_by_name
+from morello_layouts.notations.expression import values_by_name
 
 
 class FieldError(Exception):
