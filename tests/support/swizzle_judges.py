@@ -118,33 +118,6 @@ def atoms(tile: Tile) -> Iterator[Placement]:
         yield place
 
 
-def linear_exists(tile: Tile) -> bool:
-    """Whether some linear placement of a small tile of powers of two has no conflicts at all.
-
-    Tries each image of each bit of the index among the bits of the bank: for tiles whose accesses
-    are of whole words and begin at multiples of their size.
-    """
-    words = tile.bits // 32
-    columns, rows = tile.columns * words, tile.rows
-    low = (tile.vector * words - 1).bit_length()
-    total = (columns * rows - 1).bit_length()
-    phases = set()
-    for access in tile.accesses:
-        width = lane_elements(access, tile.bits) * words
-        lanes = 32 // width
-        for lane_at in instructions(tile, access):
-            for k in range(0, len(lane_at), lanes):
-                there = [at for at in lane_at[k : k + lanes] if at is not None]
-                index = [i * columns + j * words + w for i, j in there for w in range(width)]
-                phases.add(frozenset(x ^ index[0] for x in index))
-    # An image of each bit above the vector's; the vector's own bits are banks.
-    for images in product(range(0, 32, 1 << low), repeat=total - low):
-        every = [*(1 << k for k in range(low)), *images]
-        if all(len({image_of(every, x) for x in phase}) == len(phase) for phase in phases):
-            return True
-    return False
-
-
 def image_of(images: Sequence[int], vector: int) -> int:
     """The sum of the images of a vector's bits."""
     total = 0
