@@ -34,14 +34,15 @@ from morello_layouts.machines.gpu.access import (
     vector_width_of,
 )
 from morello_layouts.machines.gpu.banks import BankConflicts, BankFormula, conflicts_of, formula_of
-from morello_layouts.machines.gpu.lines import (
+from morello_layouts.machines.gpu.phases import (
+    MEMORIES,
     CacheLines,
     Coalescing,
+    SharedMemory,
     coalescing_of,
     lines_of,
     with_lanes,
 )
-from morello_layouts.machines.gpu.phases import MEMORIES, SharedMemory
 from morello_layouts.machines.gpu.relayouts import (
     RegisterRelayout,
     register_relayout as relayout_of_registers,

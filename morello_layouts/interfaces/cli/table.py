@@ -191,7 +191,7 @@ ROWS: Final = {row.name: row for row in (
         '--in global "f32[64,64]" column',
     ), "layouts:banks", ("holds",),
         json={"": "answers=machines.gpu:BankConflicts|machines.gpu:BankFormula"
-                  "|machines.gpu.lines:Coalescing|machines.gpu.lines:CacheLines",
+                  "|machines.gpu.phases:Coalescing|machines.gpu.phases:CacheLines",
               " with --best": "*machines.gpu.swizzle:BestSwizzle"},
         notes=("Exit status: 1 if an access has bank conflicts.",)),
     Row("fragments", "List the known operands of matrix instructions.", "fragments", (

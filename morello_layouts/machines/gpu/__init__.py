@@ -14,7 +14,7 @@ from morello_layouts.machines.gpu.access import (
     Ldmatrix,
 )
 from morello_layouts.machines.gpu.banks import BankConflicts, BankFormula, Collision
-from morello_layouts.machines.gpu.lines import CacheLines, Coalescing, Touched
+from morello_layouts.machines.gpu.phases import CacheLines, Coalescing, Touched
 from morello_layouts.machines.gpu.placements import PlacedTile
 from morello_layouts.machines.gpu.relayouts import RegisterRelayout
 from morello_layouts.machines.gpu.swizzle import BestSwizzle

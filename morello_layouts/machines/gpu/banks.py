@@ -23,7 +23,7 @@ from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.lazy import has_numpy, numpy as np
 from morello_layouts.core.limits import ACCESS_INSTRUCTIONS
 from morello_layouts.core.maps import IndexMap
-from morello_layouts.core.recipe import binary, known
+from morello_layouts.core.recipe import bases, known
 from morello_layouts.core.recipe.readings import offset_of
 from morello_layouts.core.recipe.views import Column, filled
 from morello_layouts.errors import UnsupportedError
@@ -322,11 +322,11 @@ def _ranks(first: list[int], width: int, banks: int) -> tuple[int, int] | None:
         return None
     start = first[0]
     columns = [first[1 << k] ^ start for k in range(lanes.bit_length() - 1)]
-    if any(x ^ start != binary.apply(columns, lane) for lane, x in enumerate(first)):
+    if any(x ^ start != bases.apply(columns, lane) for lane, x in enumerate(first)):
         return None
     words = [column // WORD for column in columns]
     words += [1 << k for k in range(max(1, width // WORD).bit_length() - 1)]
-    return binary.rank(words), binary.rank(word % banks for word in words)
+    return bases.rank(words), bases.rank(word % banks for word in words)
 
 
 _FREE_SHOWN: Final = 6  # remainders that a text lists

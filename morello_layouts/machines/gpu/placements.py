@@ -18,7 +18,7 @@ from morello_layouts.core.expr.sizes import Int
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.layout import Layout
 from morello_layouts.core.limits import SWIZZLE_NODES
-from morello_layouts.core.recipe import Merge, Pad, Recipe, Split, Step, Xor, binary
+from morello_layouts.core.recipe import Merge, Pad, Recipe, Split, Step, Xor, bases
 from morello_layouts.core.recipe.bases import recipe_of_bases
 from morello_layouts.core.recipe.readings import delinearize
 from morello_layouts.errors import ShapeError
@@ -110,7 +110,7 @@ class PlacedTile(Layout):
             return Recipe(self.shape, tuple(pads))
         if not self.padding and not any(n & (n - 1) for n in self.shape):
             units = (delinearize(1 << bit, self.shape) for bit in range(log2(self.size)))
-            inverse = binary.inverse([self.offsets(*self._row(at)) for at in units])
+            inverse = bases.inverse([self.offsets(*self._row(at)) for at in units])
             assert inverse is not None, "a placement has an inverse"
             return recipe_of_bases(
                 self.shape, {"offset": [delinearize(x, self.shape) for x in inverse]}
@@ -187,7 +187,7 @@ def row_echelon(vectors: Sequence[int]) -> Space:
     """
     found: list[int] = []
     for vector in vectors:
-        rest = binary.Span(found).reduced(vector)[0]
+        rest = bases.Span(found).reduced(vector)[0]
         if rest:
             found.append(rest)
     return tuple(sorted(found))
@@ -229,7 +229,7 @@ def lost_rank(space: Space, banks: Sequence[int]) -> int:
     >>> lost_rank((1, 2, 4), [1, 2, 3])
     1
     """
-    return len(space) - binary.rank(binary.apply(banks, vector) for vector in space)
+    return len(space) - bases.rank(bases.apply(banks, vector) for vector in space)
 
 
 def least_lost_rank(space: Space, low: int, high: int) -> int:
@@ -243,7 +243,7 @@ def least_lost_rank(space: Space, low: int, high: int) -> int:
     >>> least_lost_rank((8, 16, 32, 64), 2, 3)
     1
     """
-    kept = binary.rank(vector % (1 << low) for vector in space)
+    kept = bases.rank(vector % (1 << low) for vector in space)
     return max(0, len(space) - kept - high)
 
 
@@ -283,13 +283,13 @@ class MapSearch:
             if most == 0 and {*low} <= {*space}
         ]
         basis = [*max(whole, key=len, default=low)]
-        known, span = len(basis), binary.Span(basis)
+        known, span = len(basis), bases.Span(basis)
         basis += [1 << k for k in range(self.bits) if span.add(1 << k)]
-        to_basis = binary.inverse(basis)
+        to_basis = bases.inverse(basis)
         assert to_basis is not None, "independent vectors have an inverse"
-        spaces = [row_echelon(binary.compose(to_basis, space)) for space in self.spaces]
+        spaces = [row_echelon(bases.compose(to_basis, space)) for space in self.spaces]
         found = self._find(spaces, known, allowed)
-        return None if found is None else binary.compose(found, to_basis)
+        return None if found is None else bases.compose(found, to_basis)
 
     def _find(
         self, spaces: Sequence[Space], known: int, allowed: Sequence[int]
@@ -338,8 +338,8 @@ def extended_to_placement(banks: Sequence[int], bits: int) -> tuple[int, ...]:
     >>> extended_to_placement([1, 2, 3], 2)
     (1, 2, 7)
     """
-    span = binary.Span(banks)
+    span = bases.Span(banks)
     free = [1 << k for k in range(bits) if span.add(1 << k)]
     rows = iter([*free, *(1 << k for k in range(bits, bits + len(banks)))])
-    told = binary.Span()
+    told = bases.Span()
     return tuple(image if told.add(image) else image ^ next(rows) for image in banks)

@@ -19,7 +19,7 @@ from typing import ClassVar, Final, Literal, TypeAlias
 from morello_layouts.core.description import amount, count, listed
 from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.recipe import Recipe, bases_of_recipe, known, linear_index
-from morello_layouts.core.recipe.binary import Span, apply, kernel
+from morello_layouts.core.recipe.bases import Span, apply, kernel
 from morello_layouts.errors import ShapeError, UnsupportedError
 
 Kind: TypeAlias = Literal["nothing", "registers", "shuffle", "shared memory", "between blocks"]

@@ -18,8 +18,7 @@ from morello_layouts.core.expr.sizes import Int
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.layout import ElementType, Layout
 from morello_layouts.core.recipe import Merge, Pad, Recipe, Split, known, recipe_of_bases
-from morello_layouts.core.recipe.bases import MEMORY, places_of_bases
-from morello_layouts.core.recipe.binary import bits_of, transposed
+from morello_layouts.core.recipe.bases import MEMORY, bits_of, places_of_bases, transposed
 from morello_layouts.errors import ShapeError
 from morello_layouts.notations.mlir import types
 from morello_layouts.notations.triton.encoding import Encoding

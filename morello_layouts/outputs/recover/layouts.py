@@ -15,7 +15,7 @@ from morello_layouts.core.layout import Layout
 from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.maps.subject import Subject
-from morello_layouts.core.recipe.binary import inverse
+from morello_layouts.core.recipe.bases import inverse
 from morello_layouts.core.recipe.digits import AxisDigit
 from morello_layouts.errors import LayoutError
 from morello_layouts.notations import parse

@@ -33,8 +33,7 @@ from morello_layouts.core.recipe import (
     offset_of,
     recipe_of_formula,
 )
-from morello_layouts.core.recipe.bases import bases_of_recipe
-from morello_layouts.core.recipe.binary import bits_of
+from morello_layouts.core.recipe.bases import bases_of_recipe, bits_of
 from morello_layouts.core.recipe.digits import AxisDigit, Digits
 from morello_layouts.errors import (
     LayoutError,
