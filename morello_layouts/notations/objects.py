@@ -23,7 +23,7 @@ from morello_layouts.core.layout import (
     nearest_type,
     short_name,
 )
-from morello_layouts.errors import UnsupportedError
+from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.notations import strided
 from morello_layouts.notations.cute import ComposedLayout, CuteLayout, Swizzle
 from morello_layouts.notations.cute.text import parse_cute
@@ -46,9 +46,21 @@ def layout_of(value: Any) -> Arrays | None:
     >>> print(layout_of(np.zeros((4, 6))[:, ::2]))
     strided<[6, 2]>
     """
-    read = _reader(type(value))
-    if read is not None:
+    read = _reader(type(value)) or _by_protocol
+    try:
         return read(value)
+    except LayoutError:
+        raise
+    except Exception as error:
+        kind = type(value).__name__
+        raise UnsupportedError(
+            f"{kind}: expected the fields of a layout, got {type(error).__name__}: {error}",
+            "an object is read by the fields that its library gives it",
+            "give the library's own object, or a layout's text",
+        ) from error
+
+
+def _by_protocol(value: Any) -> Arrays | None:
     return strided.of(value) or as_layout(value) or _of_dlpack(value)
 
 
@@ -269,14 +281,7 @@ def _of_dlpack(value: Any) -> Layout | None:
     export = getattr(value, "__dlpack__", None)
     if isinstance(value, type) or not callable(export) or sys.implementation.name != "cpython":
         return None
-    try:
-        capsule = export()
-    except Exception as error:
-        raise UnsupportedError(
-            f"__dlpack__ of {type(value).__name__} failed: {error}",
-            "it gives the sizes and strides of an array",
-            "give its strides, such as strided<[8, 1]>, and the shape",
-        ) from error
+    capsule = export()
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     tensor = _TypedTensor.from_address(pointer(capsule, b"dltensor"))

@@ -99,6 +99,10 @@ def test_an_object_is_the_layout_that_its_text_is(value: Any, shape: Any, text: 
     assert str(ml.explain(value, shape))
 
 
+ENDLESS = made("triton.x.SliceLayout", dim=0)
+ENDLESS.parent = ENDLESS
+
+
 @pytest.mark.parametrize(
     ("value", "what"),
     [
@@ -118,7 +122,15 @@ def test_an_object_is_the_layout_that_its_text_is(value: Any, shape: Any, text: 
         ((60, 1, 15, 3), "expected a layout, got a tuple of numbers"),
         ((made("torch.Shard", dim=0), made("torch.Replicate")), "placements without a mesh"),
         (sympy.Symbol("row") * 8 + sympy.Symbol("col"), "does not say which dimension is which"),
-        (made("x.Broken", __dlpack__=lambda _: 1 / 0), "__dlpack__ of Broken failed"),
+        (made("x.Broken", __dlpack__=lambda _: 1 / 0), "Broken: expected the fields .* division"),
+        (made("x.Dl", __dlpack__=lambda _: 5), "Dl: expected the fields of a layout"),
+        (made("x.Odd", __array_interface__={"shape": "x"}), "Odd: expected the fields of a layout"),
+        (jax_layout("abc"), "Layout: expected the fields of a layout, got ValueError"),
+        (jax_layout((0, (1,)), ((8,),)), "Layout: expected the fields of a layout, got TypeError"),
+        (made("jax.Array", shape=(2,)), "Array: expected the fields of a layout, got Attribute"),
+        (made("torch.Tensor", shape=(2,)), "Tensor: expected the fields of a layout, got Attribu"),
+        (made("pycute.x.Layout", shape=(2, "x"), stride=1), "got ValueError"),
+        (ENDLESS, "SliceLayout: expected the fields of a layout, got RecursionError"),
     ],
 )
 def test_an_object_without_a_layout_is_refused(value: Any, what: str) -> None:

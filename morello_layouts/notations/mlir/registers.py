@@ -370,8 +370,8 @@ class XegpuLayout(Layout):
 
     def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
         """Return the place counted through subgroups, lanes and registers, of the first holder."""
-        offset = AffineExpr((), 0)
-        for digits in self._axes(known(tuple(shape))).values():
+        offset, sizes = AffineExpr((), 0), known(tuple(shape))
+        for digits in self._axes(sizes).values() if 0 not in sizes else ():
             for dim, unit, radix, *_ in digits:
                 offset = offset * radix
                 if dim is not None:
@@ -381,23 +381,36 @@ class XegpuLayout(Layout):
     def by_document(
         self, coordinate: Sequence[int], shape: Sequence[int], /
     ) -> tuple[int, int] | None:
-        """Look each coordinate up among those that ``genCoordinates`` lists for each holder."""
+        """Look up who has each coordinate, level by level, by ``genCoordinates``."""
+        if 0 in shape:
+            return None
         kept = [k for k in range(self.rank) if k not in self.sliced]
         at, sizes = dict(zip(kept, coordinate, strict=True)), dict(zip(kept, shape, strict=True))
-        holders = {k: _holders(self, k, sizes.get(k, 1)) for k in range(self.rank)}
-        first = {k: min(x for x, y in holders[k] if y == at.get(k, 0)) for k in range(self.rank)}
-        fastest = [*(self.order or reversed(range(self.rank)))]
-        place, whole = 0, 1
+        threads, registers = dict[int, list[int]](), dict[int, list[tuple[int, int]]]()
+        for k in range(self.rank):
+            y, whole, is_sliced = at.get(k, 0), sizes.get(k, 1), k in self.sliced
+            threads[k], registers[k] = [0, 0], [(0, 1)] * 4
+            for level, counts, data in ((0, self.sg_layout, self.sg_data),
+                                        (1, self.lane_layout, self.lane_data)):  # fmt: skip
+                if counts:
+                    size = 1 if is_sliced else data[k] if data else whole // counts[k]
+                    threads[k][level], *own = _holder(y, counts[k], size, whole)
+                    registers[k][2 * level], y, whole = (own[0], own[1]), own[2], size
+                if level == 0 and self.inst_data and not is_sliced:
+                    size = self.inst_data[k]
+                    registers[k][1], y, whole = (y // size, whole // size), y % size, size
+            registers[k][3] = y, whole
+        place, slots = 0, 1
         for level, layout in ((0, self.sg_layout), (1, self.lane_layout)):
             number, step = 0, 1  # as delinearizeId counts: the first of the order is the fastest
-            for k in fastest if layout else ():
-                number, step = number + first[k][level] * step, step * layout[k]
-            place, whole = place * step + number, whole * step
-        for level in range(2, 6):
+            for k in (self.order or range(self.rank)[::-1]) if layout else ():
+                number, step = number + threads[k][level] * step, step * layout[k]
+            place, slots = place * step + number, slots * step
+        for level in range(4):
             for k in range(self.rank):
-                n = 1 + max(x[level] for x, _ in holders[k])
-                place, whole = place * n + first[k][level], whole * n
-        return place, whole
+                own_place, n = registers[k][level]
+                place, slots = place * n + own_place, slots * n
+        return place, slots
 
     def words(self) -> Iterator[Part]:
         """Yield the parts of the text with what they mean."""
@@ -417,34 +430,14 @@ def _wrong_xegpu(what: str, why: str) -> LayoutError:
     return LayoutError(f"#xegpu.layout: {what}", why, "write the layout as MLIR prints it")
 
 
-def _holders(layout: XegpuLayout, k: int, size: int) -> list[tuple[tuple[int, ...], int]]:
-    """Return who holds what along a dimension: (subgroup, lane, unit, instruction, round, element).
+def _holder(y: int, count: int, data: int, whole: int) -> tuple[int, int, int, int]:
+    """Return the first thread that has a coordinate, its turn, all turns, and the rest.
 
-    Each level has coordinates as ``genCoordinates`` computes them: units of all threads together
-    are stepped through, a thread's is added, and the sum is taken modulo the size.
+    Units of all threads together are stepped through, a thread's is added, and the sum is taken
+    modulo the size.
     """
-
-    def level(data: int, count: int, whole: int) -> list[tuple[int, int, int]]:
-        step = min(whole, count * data)
-        return [
-            (thread, turn, (base + thread * data) % whole)
-            for thread in range(count)
-            for turn, base in enumerate(range(0, whole, step))
-        ]
-
-    is_sliced = k in layout.sliced
-    sg = layout.sg_layout[k] if layout.sg_layout else 1
-    lanes = layout.lane_layout[k] if layout.lane_layout else 1
-    sg_size = size if is_sliced else layout.sg_data[k] if layout.sg_data else size // sg
-    inst_size = layout.inst_data[k] if layout.inst_data and not is_sliced else sg_size
-    lane_size = (
-        size if is_sliced else layout.lane_data[k] if layout.lane_data else inst_size // lanes
-    )
-    found = list[tuple[tuple[int, ...], int]]()
-    for subgroup, unit, start in level(sg_size, sg, size):
-        for instruction, inner in enumerate(range(0, sg_size, inst_size)):
-            for lane, turn, own in level(lane_size, lanes, inst_size):
-                for element in range(lane_size):
-                    holder = (subgroup, lane, unit, instruction, turn, element)
-                    found.append((holder, start + inner + own + element))
-    return found
+    step = min(whole, count * data)
+    base = y // step * step
+    starts = ((base + thread * data) % whole for thread in range(count))
+    thread, start = next((k, x) for k, x in enumerate(starts) if x <= y < x + data)
+    return thread, y // step, whole // step, y - start

@@ -235,3 +235,9 @@ WRONG = [
 def test_what_they_refuse(text: str, shape: tuple[int, ...] | None, what: str) -> None:
     with pytest.raises(ml.LayoutError, match="(?s)" + what):
         ml.index_map(text, shape)
+
+
+@each_row("text", ['#tpu.vpad<"16,{3,*},(16,128)">', "#xegpu.layout<lane_layout = [1, 16]>"])
+def test_no_size_is_too_small_or_too_large(text: str) -> None:
+    for shape in ((0, 128), (8, 0), (1, 16), (10**6, 16 * 10**6)):
+        assert ml.verify(ml.index_map(text, shape)).holds
