@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
 from morello_layouts.core.checks import as_permutation
@@ -17,11 +16,11 @@ from morello_layouts.core.description import count
 from morello_layouts.core.expr.sizes import SizeExpr
 from morello_layouts.core.layout import ELEMENT_BITS, Arrays, ElementType, nearest_type
 from morello_layouts.core.lazy import regex
-from morello_layouts.core.limits import EXPR_NESTING
 from morello_layouts.errors import LayoutError, ParseError
+from morello_layouts.notations.calls import BRACKETS, Call, CallReader
 from morello_layouts.notations.cute import ComposedLayout, CuteLayout, Swizzle
 from morello_layouts.notations.cute.layout import Static, compact, flatten
-from morello_layouts.notations.grammar import Source, Syntax, Terminal, integer
+from morello_layouts.notations.grammar import Source, Syntax, Terminal, Token
 from morello_layouts.notations.operations import operands_of
 from morello_layouts.notations.strided import MemoryFormat, StridedLayout
 from morello_layouts.notations.triton import TritonLayout
@@ -31,37 +30,22 @@ from morello_layouts.notations.xla import XlaLayout, XlaShape
 _SYNTAX: Final = Syntax(
     "a call has a name, and values in brackets", "write it as the source or the console has it"
 )
-_NAME: Final = Terminal("a name", r"[A-Za-z_][A-Za-z0-9_]*(?:(?:::|\.)[A-Za-z_][A-Za-z0-9_]*)*")
 _NUMBER: Final = Terminal("a number", r"-?(0x[0-9a-fA-F]+|[0-9]+)(?![.\w])")
-_STRING: Final = Terminal("a text in quotes", r"'[^'\n]*'|\"[^\"\n]*\"")
-_OPENING: Final = {"(": ")", "<": ">", "[": "]", "{": "}"}
 
 
-@dataclass
-class SourceCall:
-    """A call, a type with parameters, or brackets: the values in it, and those with names."""
+class _Reader(CallReader):
+    """Reads calls of sources, in which sizes may be products."""
 
-    name: str  #: without the namespaces; empty for brackets.
-    values: list[Any] = field(default_factory=list)
-    keys: dict[str, Any] = field(default_factory=dict)
-    start: int = 0  #: where it begins in the text.
-
-    def get(self, name: str, place: int | None = None, default: Any = None) -> Any:
-        """Return what was given by name, else by place, else the default."""
-        at_place = place is not None and place < len(self.values)
-        return self.keys.get(name, self.values[place] if at_place else default)  # type: ignore[index]
-
-
-def _value(source: Source, depth: int = 0) -> Any:
-    found = _factor(source, depth)
-    while source.take("*"):
-        found = _size(found) * _size(_factor(source, depth))
-    return found
+    def value(self, depth: int = 0, token: Token | None = None) -> Any:
+        found = super().value(depth, token)
+        while self.source.take("*"):
+            found = _size(found) * _size(super().value(depth))
+        return found
 
 
 def _size(value: Any) -> Any:
     """Return a factor of a size: a number, or a name."""
-    is_name = isinstance(value, SourceCall) and value.name and not value.values
+    is_name = isinstance(value, Call) and value.is_bare
     if not is_name and not _is_size(value):
         _refuse("expected a product of sizes", "they are numbers and names", "multiply these alone")
     return SizeExpr.named(value.name) if is_name else value
@@ -69,37 +53,6 @@ def _size(value: Any) -> Any:
 
 def _is_size(value: Any) -> bool:
     return isinstance(value, int | SizeExpr)
-
-
-def _factor(source: Source, depth: int) -> Any:
-    token = source.need(_NUMBER, _STRING, _NAME, "(", "[", "{")
-    if token.kind is _NUMBER:
-        return integer(token, source.text)
-    if token.kind is _STRING:
-        return str(token)[1:-1]
-    if depth > EXPR_NESTING:
-        raise _error(f"brackets nest deeper than {EXPR_NESTING}", source.text, token.start)
-    found = SourceCall("", start=token.start)
-    if token in _OPENING:
-        _fill(source, found, _OPENING[token], depth)
-        return found
-    found.name = re.split(r"::|\.", token)[-1]
-    while opening := source.take(*_OPENING):
-        _fill(source, found, _OPENING[opening], depth)
-    return found
-
-
-def _fill(source: Source, call: SourceCall, close: str, depth: int) -> None:
-    def item() -> None:
-        value = _value(source, depth + 1)
-        is_name = isinstance(value, str) or (isinstance(value, SourceCall) and not value.values)
-        if is_name and source.take("=" if isinstance(value, SourceCall) else ":"):
-            name = value.name if isinstance(value, SourceCall) else value
-            call.keys[name] = _value(source, depth + 1)
-        else:
-            call.values.append(value)
-
-    source.series(item, close, trailing=True)
 
 
 def _error(what: str, text: str, at: int, why: str = _SYNTAX.form, fix: str = "") -> ParseError:
@@ -114,7 +67,7 @@ def _refuse(what: str, why: str, fix: str) -> NoReturn:
 
 # ---- CuTe
 
-_TUPLES: Final = ("", "Shape", "Stride", "Coord", "Step", "Tile", "tuple", "make_shape",
+_TUPLES: Final = (*BRACKETS, "Shape", "Stride", "Coord", "Step", "Tile", "tuple", "make_shape",
                   "make_stride", "make_tuple", "make_coord")  # fmt: skip
 _COMPOSED: Final = ("ComposedLayout", "composition", "make_composed_layout")
 _SWIZZLES: Final = ("Swizzle", "Sw", "S", "make_swizzle")
@@ -126,7 +79,7 @@ def _cute_numbers(value: Any) -> Any:
     """Return sizes or strides as nested tuples: ``_4``, ``Int<4>`` and ``C<4>`` are static."""
     if _is_size(value):
         return value
-    if isinstance(value, SourceCall):
+    if isinstance(value, Call):
         if value.name in _TUPLES:
             return tuple(map(_cute_numbers, value.values))
         if value.name in ("Int", "C", "constant", "integral_constant"):
@@ -145,11 +98,11 @@ def _cute_numbers(value: Any) -> Any:
     )
 
 
-def _cute(call: SourceCall) -> Any:
+def _cute(call: Call) -> Any:
 
-    if isinstance(call, SourceCall) and call.name in _COMPOSED:
+    if isinstance(call, Call) and call.name in _COMPOSED:
         first, *middle, last = call.values or [None]
-        if not isinstance(first, SourceCall) or first.name not in _SWIZZLES:
+        if not isinstance(first, Call) or first.name not in _SWIZZLES:
             _refuse(
                 f"{call.name}: expected a swizzle first",
                 "a layout composed with a layout is a layout, whose strides are computed",
@@ -161,10 +114,10 @@ def _cute(call: SourceCall) -> Any:
             )
         offset = _cute_numbers(middle[0]) if middle else 0
         return ComposedLayout(Swizzle(*first.values), layout=_cute(last), offset=offset)
-    if isinstance(call, SourceCall) and call.name == "make_ordered_layout" and call.values:
+    if isinstance(call, Call) and call.name == "make_ordered_layout" and call.values:
         shape = _cute_numbers(call.values[0])
         return CuteLayout(shape, _ordered(shape, _cute_numbers(call.get("order", 1))))
-    is_layout = isinstance(call, SourceCall) and call.name in ("Layout", "make_layout")
+    is_layout = isinstance(call, Call) and call.name in ("Layout", "make_layout")
     if not is_layout or not 1 <= len(call.values) + len(call.keys) <= 2:
         given = len(call.values) + len(call.keys) if is_layout else 0
         _refuse(
@@ -223,18 +176,14 @@ def _ordered(shape: Any, order: Any) -> Any:
 
 def _numbers(value: Any) -> Any:
     """Return plain integers in nested tuples."""
-    if isinstance(value, SourceCall) and value.name in ("", "Size"):
+    if isinstance(value, Call) and value.name in (*BRACKETS, "Size"):
         inner = value.values
-        if value.name == "Size" and len(inner) == 1 and isinstance(inner[0], SourceCall):
+        if value.name == "Size" and len(inner) == 1 and isinstance(inner[0], Call):
             inner = inner[0].values
         return tuple(map(_numbers, inner))
     if _is_size(value):
         return value
-    if (
-        isinstance(value, SourceCall)
-        and not value.values
-        and re.fullmatch(r"[A-Za-z]\w*", value.name)
-    ):
+    if isinstance(value, Call) and not value.values and re.fullmatch(r"[A-Za-z]\w*", value.name):
         return SizeExpr.named(value.name)
     _refuse(
         f"expected numbers, got {getattr(value, 'name', value)}",
@@ -243,26 +192,26 @@ def _numbers(value: Any) -> Any:
     )
 
 
-def _jax_layout(call: SourceCall) -> Any:
+def _jax_layout(call: Call) -> Any:
 
     order, tiles = call.get("major_to_minor", 0), call.get("tiling", 1)
     bits = call.get("sub_byte_element_size_in_bits", 2, 0)
-    if order is None or isinstance(bits, SourceCall):
+    if order is None or isinstance(bits, Call):
         _refuse(
             "Layout: expected major_to_minor",
             "it names each dimension once, the slowest varying first",
             "write Layout(major_to_minor=(1, 0), tiling=((8, 128), (2, 1)))",
         )
-    is_none = isinstance(tiles, SourceCall) and tiles.name == "None"
+    is_none = isinstance(tiles, Call) and tiles.name == "None"
     tiling = () if tiles is None or is_none else _numbers(tiles)
     dims = as_permutation(_flat(order), "major_to_minor")
     return XlaLayout(dims[::-1], tiling, element_size_in_bits=bits)
 
 
-def _jax_format(call: SourceCall) -> Any:
+def _jax_format(call: Call) -> Any:
     layout, sharding = call.get("layout", 0), call.get("sharding", 1)
     is_one = sharding is None or getattr(sharding, "name", "") in ("SingleDeviceSharding", "None")
-    if not isinstance(layout, SourceCall) or layout.name == "None":
+    if not isinstance(layout, Call) or layout.name == "None":
         _refuse(
             "Format: expected a layout, got none",
             "the compiler chooses a layout that is left open",
@@ -277,7 +226,7 @@ def _jax_format(call: SourceCall) -> Any:
     return _jax_layout(layout)
 
 
-def _jax_aval(call: SourceCall) -> Any:
+def _jax_aval(call: Call) -> Any:
 
     shape, dtype = call.get("shape", 0), call.get("dtype", 1)
     element = nearest_type(getattr(dtype, "name", str(dtype)))
@@ -294,7 +243,7 @@ def _jax_aval(call: SourceCall) -> Any:
 # ---- Triton
 
 
-def _gluon(call: SourceCall) -> Any:
+def _gluon(call: Call) -> Any:
 
     names = [*GLUON[call.name][1]]
     given = dict(zip(names, call.values, strict=False)) | call.keys
@@ -317,18 +266,18 @@ def _gluon(call: SourceCall) -> Any:
 
 
 def _field(value: Any) -> Any:
-    if isinstance(value, SourceCall) and value.name in ("True", "False"):
+    if isinstance(value, Call) and value.name in ("True", "False"):
         return value.name == "True"
-    if isinstance(value, SourceCall) and value.name in GLUON:
+    if isinstance(value, Call) and value.name in GLUON:
         return _gluon(value).encoding
-    if isinstance(value, SourceCall) and value.name == "None":
+    if isinstance(value, Call) and value.name == "None":
         return None
     return _plain(value)
 
 
 def _plain(value: Any) -> Any:
     """Return plain integers in nested tuples; names stand for none."""
-    if isinstance(value, SourceCall) and value.name == "":
+    if isinstance(value, Call) and value.name in BRACKETS:
         return tuple(map(_plain, value.values))
     if isinstance(value, int):
         return value
@@ -353,7 +302,7 @@ _CALLS: Final = {
 """Where the sizes, the strides and the offset stand."""
 
 
-def _strided(call: SourceCall) -> Any:
+def _strided(call: Call) -> Any:
 
     places = _CALLS.get(call.name, (None, None, None))
     stride = call.get("stride", places[1])
@@ -388,7 +337,7 @@ def _flat(value: Any) -> tuple[Any, ...]:
 
 def _element(value: Any) -> ElementType | None:
 
-    name = nearest_type(value.name) if isinstance(value, SourceCall) and not value.values else None
+    name = nearest_type(value.name) if isinstance(value, Call) and not value.values else None
     return None if name is None else ElementType(name, ELEMENT_BITS[name])
 
 
@@ -408,16 +357,16 @@ def _fx(match: re.Match[str]) -> Any:
 # ---- the table
 
 
-def _inner(call: SourceCall) -> Any:
+def _inner(call: Call) -> Any:
     """Read what ``decltype`` is of."""
     inner = call.values[0] if len(call.values) == 1 else None
-    reader = READERS.get(inner.name) if isinstance(inner, SourceCall) else None
-    if isinstance(inner, SourceCall) and (reader or inner.name == "Layout"):
+    reader = READERS.get(inner.name) if isinstance(inner, Call) else None
+    if isinstance(inner, Call) and (reader or inner.name == "Layout"):
         return (reader or _cute)(inner)
     _refuse("decltype: expected a layout", "it is the type of one value", "give the value alone")
 
 
-READERS: Final[dict[str, Callable[[SourceCall], Any]]] = {
+READERS: Final[dict[str, Callable[[Call], Any]]] = {
     **dict.fromkeys(("make_layout", "make_ordered_layout", *_COMPOSED), _cute),
     "decltype": _inner,
     "DeviceLocalLayout": _jax_layout,
@@ -477,7 +426,7 @@ def spelled(text: str) -> Arrays | None:
     return _read(body, reader, text, start if call is None else 0)
 
 
-def _reader(name: str, opening: str, body: str) -> Callable[[SourceCall], Any] | None:
+def _reader(name: str, opening: str, body: str) -> Callable[[Call], Any] | None:
     if _GLUON.match(body):
         return _gluon if name in GLUON else None
     if name == "Layout":
@@ -486,11 +435,11 @@ def _reader(name: str, opening: str, body: str) -> Callable[[SourceCall], Any] |
     return READERS.get(name)
 
 
-def _read(body: str, reader: Callable[[SourceCall], Any], text: str, start: int) -> Arrays:
+def _read(body: str, reader: Callable[[Call], Any], text: str, start: int) -> Arrays:
     shift = start if text.startswith(body, start) else 0
     try:
         source = Source(body, _SYNTAX)
-        call = _value(source)
+        call = _Reader(source, _NUMBER, "(<[{").value()
         source.end()
         found: Arrays = reader(call)
     except ParseError as error:

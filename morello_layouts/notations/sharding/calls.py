@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from morello_layouts.core.checks import shown
 from morello_layouts.core.expr.sizes import Int, SizeExpr
 from morello_layouts.core.layout import Layout
-from morello_layouts.core.limits import EXPR_NESTING
 from morello_layouts.errors import LayoutError, ParseError
-from morello_layouts.notations.grammar import INT, Source, Terminal, Token, integer
+from morello_layouts.notations.calls import Call, CallReader
+from morello_layouts.notations.grammar import INT, Source
 from morello_layouts.notations.sharding.layout import Placement, ShardedLayout
 from morello_layouts.notations.sharding.sharding import Mesh
 from morello_layouts.notations.sharding.systems import (
@@ -24,23 +23,7 @@ from morello_layouts.notations.sharding.systems import (
 )
 from morello_layouts.notations.xla import XlaLayout, XlaShape
 
-STRING: Final = Terminal("a name in quotes", r"""\"[^\"\n]*\"|'[^'\n]*'""")
-NAME: Final = Terminal("a name", r"[A-Za-z_][\w.]*")
 _LETTERS: Final = "xyzuvw"
-
-
-@dataclass
-class CallText:
-    """A call, brackets or a bare name in a text: the values in it, and those with names."""
-
-    name: str
-    values: list[Any]
-    keys: dict[str, Any] = field(default_factory=dict)
-    position: int = 0
-    bare: bool = False
-
-    def __str__(self) -> str:
-        return self.name
 
 
 class _Refusal(ValueError):  # noqa: N818
@@ -49,66 +32,21 @@ class _Refusal(ValueError):  # noqa: N818
 
 def read_calls(source: Source) -> Placement:
     """Return the sharding that calls and values of Python say."""
-    found = CallText("", [])
-    _argument(source, found, 0)
+    reader, found = CallReader(source, INT, signs=("*",)), Call("")
+    reader.argument(found)
     while source.take(","):
         if source.at < len(source.text):
-            _argument(source, found, 0)
-    onto = [_value(source, 0)] if source.take("ONTO") else []
+            reader.argument(found)
+    onto = [reader.value()] if source.take("ONTO") else []
     source.end()
     return placement_of(source.text, found, onto)
 
 
-def _call(source: Source, name: str, close: str, position: int, depth: int) -> CallText:
-    """Read a call or brackets, up to the closing one: the values, and those with a name."""
-    found = CallText(name, [], {}, position)
-    if depth > EXPR_NESTING:
-        raise ParseError(
-            f"brackets nest deeper than {EXPR_NESTING}",
-            "a sharding has a few levels of brackets",
-            "write it as the system prints it",
-            text=source.text,
-            position=position,
-        )
-    source.series(lambda: _argument(source, found, depth), close, trailing=True)
-    return found
-
-
-def _argument(source: Source, call: CallText, depth: int) -> None:
-    """Read a value of a call or of brackets, with its name if it has one."""
-    name = source.take(NAME, STRING)
-    if name and source.take("=" if name.kind is NAME else ":"):
-        key = name.strip("'\"")
-        if key in call.keys:
-            where: Any = {"text": source.text, "position": name.start}
-            raise ParseError(
-                f"{key} is given twice", "a name has one value", "leave one out", **where
-            )
-        call.keys[key] = _value(source, depth)
-    else:
-        call.values.append(_value(source, depth, name))
-
-
-def _value(source: Source, depth: int, name: Token | None = None) -> Any:
-    """Read a value, whose name may have been read."""
-    token = name or source.need(INT, NAME, STRING, "*", "(", "[", "{")
-    if token.kind is INT:
-        return integer(token, source.text)
-    if token.kind is STRING:
-        return token[1:-1]
-    if token.kind is NAME and source.take("("):
-        return _call(source, str(token), ")", token.start, depth + 1)
-    if token.kind is NAME or token == "*":
-        return CallText(str(token), [], {}, token.start, bare=True)
-    close = {"(": ")", "[": "]", "{": "}"}[token]
-    return _call(source, token + close, close, source.at, depth + 1)
-
-
-def placement_of(text: str, given: CallText, onto: Sequence[Any]) -> Placement:
+def placement_of(text: str, given: Call, onto: Sequence[Any]) -> Placement:
     """Return the sharding that values of Python say."""
     keys = dict(given.keys)
     for value in list(given.values):
-        name = value.name if isinstance(value, CallText) and not value.bare else ""
+        name = value.name if isinstance(value, Call) and not value.is_bare else ""
         if name == "NamedSharding":
             keys |= value.keys
             keys |= dict(zip(("mesh", "spec"), value.values, strict=False))
@@ -134,7 +72,7 @@ def placement_of(text: str, given: CallText, onto: Sequence[Any]) -> Placement:
         return _distribution(given.values, onto)
     except _Refusal as refusal:
         what, why, fix, value = refusal.args
-        position = value.position if isinstance(value, CallText) else given.position
+        position = value.start if isinstance(value, Call) else given.start
     except LayoutError as error:
         if isinstance(error, ParseError):
             raise
@@ -201,8 +139,8 @@ def _require_same(sizes: Sequence[Int], shape: Any) -> None:
 def _spec(keys: dict[str, Any]) -> Placement:
     mesh = _mesh(keys.get("mesh"), keys.get("devices"))
     spec = keys["spec"]
-    if not isinstance(spec, CallText) or spec.bare:
-        spec = CallText("P", [spec], {})
+    if not isinstance(spec, Call) or spec.is_bare:
+        spec = Call("P", [spec], {})
     dims = tuple(_axes_of(entry) for entry in spec.values)
     kept = tuple((kind, _axes_of(spec.keys[kind])) for kind in spec.keys if kind == "unreduced")
     return AxisSharding(mesh, dims, "jax", kept)
@@ -211,7 +149,7 @@ def _spec(keys: dict[str, Any]) -> Placement:
 def _axes_of(entry: Any) -> tuple[Ref, ...]:
     if isinstance(entry, str):
         return (Ref(entry),)
-    if isinstance(entry, CallText) and entry.name in {"None", "()", "[]", "{}"}:
+    if isinstance(entry, Call) and entry.name in {"None", "()", "[]", "{}"}:
         return tuple(ref for inner in entry.values for ref in _axes_of(inner))
     raise _Refusal(
         f"an entry of the spec: expected axes or None, got {shown(str(entry))}",
@@ -223,10 +161,10 @@ def _axes_of(entry: Any) -> tuple[Ref, ...]:
 
 def _mesh(given: Any, ids: Any = None) -> Mesh:
     devices = _flat(ids)
-    if isinstance(given, CallText) and given.name in {"Mesh", "AbstractMesh", "DeviceMesh"}:
-        boxes = [value for value in given.values if isinstance(value, CallText)]
+    if isinstance(given, Call) and given.name in {"Mesh", "AbstractMesh", "DeviceMesh"}:
+        boxes = [value for value in given.values if isinstance(value, Call)]
         if given.name == "DeviceMesh" and boxes and boxes[0].name == "[]":
-            devices, boxes[0] = _flat(boxes[0]), CallText("()", _box(boxes[0]))
+            devices, boxes[0] = _flat(boxes[0]), Call("()", _box(boxes[0]))
         given = _sizes_of(given, boxes)
     if given is None or isinstance(given, str):
         raise _Refusal(
@@ -236,27 +174,27 @@ def _mesh(given: Any, ids: Any = None) -> Mesh:
             given,
         )
     pairs = [("x", given)]
-    if isinstance(given, CallText) and (given.keys or given.name in {"()", "[]", "{}"}):
+    if isinstance(given, Call) and (given.keys or given.name in {"()", "[]", "{}"}):
         letters = (_LETTERS[k % 6] + "'" * (k // 6) for k in range(len(given.values)))
         pairs = [*given.keys.items(), *zip(letters, given.values, strict=True)]
     return Mesh(tuple((name, _size(n)) for name, n in pairs), devices)
 
 
-def _sizes_of(mesh: CallText, boxes: Sequence[CallText]) -> Any:
+def _sizes_of(mesh: Call, boxes: Sequence[Call]) -> Any:
     """The sizes of a mesh's axes, by name if it has names; boxes are its values in brackets."""
     names = mesh.keys.get("axis_names") or mesh.keys.get("mesh_dim_names")
     sizes = boxes[0] if boxes else mesh.keys.get("axis_sizes")
-    if names is not None and isinstance(sizes, CallText):
-        return CallText("()", [], dict(zip(names.values, sizes.values, strict=False)))
+    if names is not None and isinstance(sizes, Call):
+        return Call("()", [], dict(zip(names.values, sizes.values, strict=False)))
     others = ("axis_types", "stride")
     given = {name: n for name, n in mesh.keys.items() if name not in others}
-    return CallText("{}", [], given) if sizes is None else sizes
+    return Call("{}", [], given) if sizes is None else sizes
 
 
 def _size(value: Any) -> Int:
     if isinstance(value, int):
         return value
-    if isinstance(value, CallText) and value.bare and value.name.isidentifier():
+    if isinstance(value, Call) and value.is_bare and value.name.isidentifier():
         return SizeExpr.named(value.name)
     raise _Refusal(
         f"a size: expected a number or a name, got {shown(str(value))}",
@@ -270,7 +208,7 @@ def _flat(value: Any) -> tuple[int, ...]:
     found, left = list[int](), [value]
     while left:
         each = left.pop()
-        if isinstance(each, CallText):
+        if isinstance(each, Call):
             left += reversed(each.values)
         elif isinstance(each, int):
             found.append(each)
@@ -280,15 +218,15 @@ def _flat(value: Any) -> tuple[int, ...]:
 def _box(value: Any) -> list[int]:
     """The sizes of nested brackets."""
     found = []
-    while isinstance(value, CallText):
+    while isinstance(value, Call):
         found.append(len(value.values))
         value = value.values[0] if value.values else None
     return found
 
 
 def _holds(value: Any, *names: str) -> bool:
-    return isinstance(value, CallText) and any(
-        isinstance(each, CallText) and each.name in names for each in (value, *value.values)
+    return isinstance(value, Call) and any(
+        isinstance(each, Call) and each.name in names for each in (value, *value.values)
     )
 
 
@@ -347,7 +285,7 @@ def _dimensions(keys: dict[str, Any]) -> Placement:
     lists = []
     for name in ("n", "nb", "src", "P"):
         value = keys.get(name, 0 if name == "src" else None)
-        own = value.values if isinstance(value, CallText) and not value.bare else [value]
+        own = value.values if isinstance(value, Call) and not value.is_bare else [value]
         lists.append([_size(each) for each in own])
     ns, nbs, sources, counts = lists
     sources = sources * len(nbs) if "src" not in keys else sources
@@ -366,9 +304,9 @@ def _dimensions(keys: dict[str, Any]) -> Placement:
 def _distribution(values: Sequence[Any], onto: Sequence[Any]) -> Placement:
     """HPF's formats of the dimensions, and the sizes of the processes' array."""
     first = values[0] if values else None
-    formats = first.values if isinstance(first, CallText) and first.name == "()" else list(values)
-    grid = [] if not onto else [onto[0]] if not isinstance(onto[0], CallText) else onto[0].values
-    if onto and isinstance(onto[0], CallText) and onto[0].bare:
+    formats = first.values if isinstance(first, Call) and first.name == "()" else list(values)
+    grid = [] if not onto else [onto[0]] if not isinstance(onto[0], Call) else onto[0].values
+    if onto and isinstance(onto[0], Call) and onto[0].is_bare:
         grid = [onto[0]]
     counts = iter([_size(n) for n in grid])
     dims: list[Cyclic] = []
@@ -392,7 +330,7 @@ def _distribution(values: Sequence[Any], onto: Sequence[Any]) -> Placement:
                 f"a distribution: expected BLOCK, CYCLIC, GEN_BLOCK or *, got {shown(str(each))}",
                 "each dimension has a format",
                 "write for example (BLOCK, CYCLIC(2), *) ONTO (2, 4)",
-                each if isinstance(each, CallText) else first,
+                each if isinstance(each, Call) else first,
             )
     cut = [one for one in dims if one.processes is not None or one.block or one.cycles]
     if next(counts, None) is not None or any(one.processes is None for one in cut):
@@ -406,7 +344,7 @@ def _distribution(values: Sequence[Any], onto: Sequence[Any]) -> Placement:
 
 
 def _position(value: Any) -> int:
-    return value.position if isinstance(value, CallText) else 0
+    return value.start if isinstance(value, Call) else 0
 
 
 def _first(text: str) -> int:

@@ -13,6 +13,7 @@ from morello_layouts.core.fields import frozen
 from morello_layouts.core.limits import SHARDING_TEXT
 from morello_layouts.core.recipe import known
 from morello_layouts.errors import LayoutError, ParseError
+from morello_layouts.notations.calls import NAME, STRING
 from morello_layouts.notations.grammar import (
     END,
     INT,
@@ -25,7 +26,7 @@ from morello_layouts.notations.grammar import (
 )
 from morello_layouts.notations.mlir.text import parse_mlir
 from morello_layouts.notations.registry import BEGINS
-from morello_layouts.notations.sharding.calls import NAME, STRING, read_calls, sharded
+from morello_layouts.notations.sharding.calls import read_calls, sharded
 from morello_layouts.notations.sharding.layout import Placement, ShardedLayout, ShardedTuple
 from morello_layouts.notations.sharding.sharding import Mesh
 from morello_layouts.notations.sharding.systems import AxisSharding, HloSharding, Ref
