@@ -6,7 +6,7 @@ lanes of 32 bits; ``LayoutAttr`` and ``SliceAttr`` of XeGPU's, and its ``genCoor
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ from morello_layouts.core.fields import frozen
 from morello_layouts.core.layout import ElementType, Layout
 from morello_layouts.core.recipe import DimDigit, Recipe, known, recipe_of_axes
 from morello_layouts.core.recipe.readings import linear_index
-from morello_layouts.core.recipe.steps import Scatter, Window
+from morello_layouts.core.recipe.steps import Scatter, Step, Window
 from morello_layouts.core.recipe.views import reshape_steps
 from morello_layouts.errors import LayoutError, ShapeError
 
@@ -110,30 +110,22 @@ class TpuVectorLayout(Layout):
         down, along = self._counts(sizes)
         if 0 in shape:
             return Recipe(tuple(shape), (), 0)
-        steps = [*reshape_steps(tuple(shape), tuple(sizes), symbolic=True)]
-        fixed = [n if n == 1 or k < len(sizes) - 2 or self.offsets[k - len(sizes)] is not None
-                 else 1 for k, n in enumerate(sizes)]  # fmt: skip
+        zero, units = AffineExpr((), 0), (self.tile[0], self._columns)
+        held = [*(True for _ in sizes[2:]), *(o is not None for o in self.offsets)]
+        fixed = [n if own else 1 for n, own in zip(sizes, held, strict=True)]
+        steps: list[Step] = [*reshape_steps(tuple(shape), tuple(sizes), symbolic=True)]
         if fixed != sizes:  # what is the same along a dimension has one place
-            at = coordinate_variables(sizes)
-            zero = AffineExpr((), 0)
-            forms = tuple(x if n == m else zero for x, n, m in zip(at, sizes, fixed, strict=True))
-            steps, sizes = [Scatter(forms, tuple(fixed))], fixed
-            if len(shape) < len(sizes):
-                raise ShapeError(
-                    f"{self}: expected one row or column where it has copies, got more",
-                    "an implicit dimension beside it has no place of its own",
-                    "give the size 1 along it",
-                )
-        padded = (*sizes[:-2], *(
-            n if o is None else count * unit for o, n, count, unit in zip(
-                self.offsets, sizes[-2:], (down, along), (self.tile[0], self._columns), strict=True)
-        ))  # fmt: skip
+            at = self._with_implicit(coordinate_variables(shape), zero)
+            forms = tuple(x if own else zero for x, own in zip(at, held, strict=True))
+            steps = [Scatter(forms, tuple(fixed))]
+        whole = zip(held[-2:], (down, along), units, strict=True)
+        padded = (*fixed[:-2], *(count * n if own else 1 for own, count, n in whole))
         starts = (*(0 for _ in sizes[2:]), *(o or 0 for o in self.offsets))
         if any(starts):
             steps.append(Window(padded, starts, (1,) * len(padded)))
-            sizes = [*padded]
+            fixed = [*padded]
         names = ("vreg", "sublane", "lane", "subelement")[: 3 + (self.packing > 1)]
-        inner = recipe_of_axes(sizes, [*self._axes(padded, (down, along))][: len(names)], names)
+        inner = recipe_of_axes(fixed, [*self._axes(padded, (down, along))][: len(names)], names)
         return Recipe(tuple(shape), (*steps, *inner.steps), axis_names=names)
 
     def _axes(self, sizes: Sequence[Int], counts: tuple[Int, Int]) -> Iterator[list[DimDigit]]:
@@ -295,58 +287,49 @@ class XegpuLayout(Layout):
             raise _wrong_xegpu(f"dims = {[*dims]}", "a slice names dimensions, each once")
         return replace(self, sliced=tuple(sorted((*self.sliced, *(kept[k] for k in dims)))))
 
-    def _dims(self) -> dict[int, int]:
-        """Return the dimension of the tensor for each one of the layout that it has."""
-        kept = [k for k in range(self.rank) if k not in self.sliced]
-        return {k: at for at, k in enumerate(kept)}
-
     def _axes(self, shape: tuple[int, ...]) -> dict[str, list[DimDigit]]:
-        """Return the digits of each axis; units of a level are cut from what the last one left."""
+        """Return the digits of each axis."""
         require_rank(shape, self.rank - len(self.sliced), str(self))
-        dims = self._dims()
-        own: dict[str, dict[int, list[DimDigit]]] = {
-            name: {k: [] for k in range(self.rank)}
-            for name in ("warp", "unit", "instruction", "lane", "round", "element")
-        }
-        for k in range(self.rank):
-            dim = dims.get(k)
-            left = 1 if dim is None else shape[dim]
-            if self.sg_layout:
-                left = self._dealt(own["warp"][k], own["unit"][k], dim, left, k, is_lane=False)
-            if self.inst_data and dim is not None:
-                size = self.inst_data[k]
-                own["instruction"][k].append(DimDigit(dim, size, self._quotient(left, size, k)))
-                left = size
-            if self.lane_layout:
-                left = self._dealt(own["lane"][k], own["round"][k], dim, left, k, is_lane=True)
-            if dim is not None:
-                own["element"][k].append(DimDigit(dim, 1, left))
+        dims = iter(range(len(shape)))
+        own = [[*self._cut(k, None if k in self.sliced else next(dims), shape)]
+               for k in range(self.rank)]  # fmt: skip
+
+        def of(level: str, order: Iterable[int]) -> list[DimDigit]:
+            return [digit for k in order for name, digit in own[k] if name == level]
+
         order = self.order[::-1] or range(self.rank)
-        found = {
-            name: [digit for k in order for digit in own[name][k]]
-            for name, given in (("warp", self.sg_layout), ("lane", self.lane_layout))
-            if given
-        }
+        axes = (("warp", self.sg_layout), ("lane", self.lane_layout))
+        found = {name: of(name, order) for name, given in axes if given}
         levels = ("unit", "instruction", "round", "element")
-        found["register"] = [x for name in levels for k in range(self.rank) for x in own[name][k]]
+        found["register"] = [x for name in levels for x in of(name, range(self.rank))]
         return found
 
-    def _dealt(
-        self, threads: list[DimDigit], rounds: list[DimDigit], dim: int | None, left: int, k: int,
-        *, is_lane: bool,
-    ) -> int:  # fmt: skip
-        """Deal units of one dimension to subgroups or lanes; return the size of a unit."""
-        count = (self.lane_layout if is_lane else self.sg_layout)[k]
-        data = self.lane_data if is_lane else self.sg_data
-        if dim is None:
-            threads.append(DimDigit(None, 1, count))
-            return 1
-        size = data[k] if data else self._quotient(left, count, k)
-        units = self._quotient(left, size, k)
-        dealt = count if is_lane else min(units, count)
-        rounds.append(DimDigit(dim, size * dealt, self._quotient(units, dealt, k)))
-        threads += [DimDigit(None, 1, self._quotient(count, dealt, k)), DimDigit(dim, size, dealt)]
-        return size
+    def _cut(
+        self, k: int, dim: int | None, shape: tuple[int, ...]
+    ) -> Iterator[tuple[str, DimDigit]]:
+        """Yield the digits of a dimension; each level is cut from what the last one left."""
+        left = 1 if dim is None else shape[dim]
+        levels = (
+            ("warp", "unit", self.sg_layout, self.sg_data),
+            ("lane", "round", self.lane_layout, self.lane_data),
+        )
+        for name, turns, counts, data in levels:
+            if counts and dim is None:
+                yield name, DimDigit(None, 1, counts[k])
+            elif counts:
+                size = data[k] if data else self._quotient(left, counts[k], k)
+                units = self._quotient(left, size, k)
+                dealt = counts[k] if name == "lane" else min(units, counts[k])
+                yield turns, DimDigit(dim, size * dealt, self._quotient(units, dealt, k))
+                yield name, DimDigit(None, 1, self._quotient(counts[k], dealt, k))  # copies
+                yield name, DimDigit(dim, size, dealt)
+                left = size
+            if name == "warp" and self.inst_data and dim is not None:
+                size = self.inst_data[k]
+                yield "instruction", DimDigit(dim, size, self._quotient(left, size, k))
+                left = size
+        if dim is not None:
+            yield "element", DimDigit(dim, 1, left)
 
     def _quotient(self, n: int, size: int, k: int) -> int:
         if n % size:
