@@ -191,6 +191,9 @@ class TpuVectorLayout(Layout):
             whole *= n
         return word * per_word + row % per_word, whole * 1024 * per_word
 
+    headline = "registers of 8 sublanes and 128 lanes"
+    """The layout in a few words."""
+
     def words(self) -> Iterator[Part]:
         """Yield the parts of the text with what they mean."""
         yield Part(f"{self.bits}", f"bits of an element: {self.packing} in a lane of a sublane")
@@ -394,6 +397,9 @@ class XegpuLayout(Layout):
                 own_place, n = registers[k][level]
                 place, slots = place * n + own_place, slots * n
         return place, slots
+
+    headline = "subgroups and lanes take units in turns"
+    """The layout in a few words."""
 
     def words(self) -> Iterator[Part]:
         """Yield the parts of the text with what they mean."""

@@ -440,6 +440,9 @@ def describe(
     given: Any = layout.sizes if shape is None else shape
     sizes = (None,) * rank if given is None else given
     dims = dimensions([n if isinstance(n, int) or n is None else str(n) for n in sizes])
+    own = getattr(layout, "layout", layout)
+    if shape is None and isinstance(layout, XegpuLayout):  # its units have sizes with the array's
+        return Description(str(layout), kind, layout.headline, dims, tuple(layout.words()))
     recipe = checked_recipe(layout, sizes_in(dims))
     axes = memory_axes(recipe, dims)
     parts = (
@@ -452,6 +455,7 @@ def describe(
         else _type_in_words(layout, dims, recipe.shape)
     )
     headline = f"{axes[-1].label} varies fastest" if axes else "one element"
+    headline = own.headline if isinstance(own, TpuVectorLayout | XegpuLayout) else headline
     return Description(str(layout), kind, headline, dims, tuple(parts), axes)
 
 

@@ -236,3 +236,9 @@ def test_what_they_refuse(text: str, shape: tuple[int, ...] | None, what: str) -
 def test_no_size_is_too_small_or_too_large(text: str) -> None:
     for shape in ((0, 128), (8, 0), (1, 16), (10**6, 16 * 10**6)):
         assert ml.verify(ml.index_map(text, shape)).holds
+
+
+def test_without_a_shape_the_parts_are_told() -> None:
+    said = str(ml.explain("#xegpu.layout<lane_layout = [1, 16]>"))
+    assert "lane_layout = [1, 16]  lanes of a subgroup" in said
+    assert "all columns are the same" in str(ml.explain('#tpu.vpad<"32,{0,*},(8,128)">'))
