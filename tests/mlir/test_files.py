@@ -365,3 +365,15 @@ def test_layouts_of_mosaic_stand_in_attributes() -> None:
         ('#tpu.vpad<"32,{0,*},(8,128)">', 1)
     ]
     assert "all columns are the same" in found.layouts[0].words
+
+
+@each_row("text", [
+    "%1 = vector.transfer_read %0 : vector<4xf32>",
+    "%1 = vector.transfer_read %0 : memref<4xf32>, vector<?xf32>",
+    "%1 = ttg.convert_layout %0 : memref<4xf32>",
+    "%1 = ttg.local_alloc %0 : memref<4xf32>",
+])  # fmt: skip
+def test_types_that_an_operation_does_not_have(text: str) -> None:
+    (found,) = report(f"{text}\n").statements
+    assert found.kind == "not read"
+    assert found.words.startswith(("its types are not", "expected two types"))

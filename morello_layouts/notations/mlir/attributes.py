@@ -18,6 +18,7 @@ from morello_layouts.core.expr.sizes import Int, ceil_quotient
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.layout import Layout
 from morello_layouts.core.lazy import regex
+from morello_layouts.core.limits import NESTED_TUPLES
 from morello_layouts.core.recipe import Recipe, recipe_of_formula
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.notations.coordinates import CoordinateLayout
@@ -184,8 +185,11 @@ class IreeEncoding(CoordinateLayout):
 # ---- the text
 
 
-def attribute(source: Defining) -> Any:
+def attribute(source: Defining, depth: int = 0) -> Any:
     """Read the value of an attribute: a number, a text, a list, a dictionary, or ``#name<…>``."""
+    if depth > NESTED_TUPLES:
+        what = f"attributes nest deeper than {NESTED_TUPLES}"
+        raise source.error(what, "write the layout as its dialect prints it", source.at)
     token = source.need(INT, _NEGATIVE, _STRING, NAME, _KEY, _ALIAS, "[", "{")
     if token.kind in (INT, _NEGATIVE):
         value: Any = integer(token, source.text)
@@ -193,23 +197,32 @@ def attribute(source: Defining) -> Any:
             source.need(_KEY)
         return value
     if token == "[":
-        return source.series(lambda: attribute(source), "]")
+        return source.series(lambda: attribute(source, depth + 1), "]")
     if token == "{":
-        return dict(source.series(lambda: pair(source), "}"))
+        return fields(source, "}", depth + 1)
     if token.kind is NAME:
-        return dialect_attribute(source, str(token))
+        return dialect_attribute(source, str(token), depth + 1)
     if token.kind is _ALIAS:
         return source.defined(token, "the attribute", "#xegpu.layout<…>")
     return str(token).strip('"')
 
 
-def pair(source: Defining) -> tuple[str, Any]:
-    name = str(source.need(_KEY))
-    source.need("=")
-    return name, attribute(source)
+def fields(source: Defining, close: str, depth: int = 0) -> dict[str, Any]:
+    """Read ``name = value`` up to a bracket that closes them."""
+    found: dict[str, Any] = {}
+
+    def item() -> None:
+        name = source.need(_KEY)
+        if name in found:
+            raise source.error(f"{name} is given twice", "leave one out", name.start)
+        source.need("=")
+        found[str(name)] = attribute(source, depth)
+
+    source.series(item, close)
+    return found
 
 
-def dialect_attribute(source: Defining, name: str) -> Any:
+def dialect_attribute(source: Defining, name: str, depth: int = 0) -> Any:
     """Read what follows the name of an attribute that is a layout; None for other attributes."""
     start = source.at - len(name)
     if name == "#tpu.tiled":
@@ -226,7 +239,7 @@ def dialect_attribute(source: Defining, name: str) -> Any:
     if name == "#iree_encoding.layout":
         source.need("<")
         source.need("[")
-        found = source.series(lambda: attribute(source), "]", least=1)
+        found = source.series(lambda: attribute(source, depth), "]", least=1)
         source.need(">")
         if len(found) > 1 or not isinstance(found[0], IreeEncoding):
             what = "#iree_encoding.layout: expected one resolver with an encoding_info"
@@ -239,19 +252,17 @@ def dialect_attribute(source: Defining, name: str) -> Any:
         return _made(source, token.start + 1, lambda: _vpad(token[1:-1]))
     if name == "#xegpu.layout":
         source.need("<")
-        given = dict(source.series(lambda: pair(source), ">"))
+        given = fields(source, ">", depth)
         return _made(source, start, lambda: _xegpu(given))
     if name == "#xegpu.slice":
         source.need("<")
-        parent = attribute(source)
+        parent = attribute(source, depth)
         source.need(",")
-        given = dict([pair(source)])
-        source.need(">")
+        given = fields(source, ">", depth)
         return _made(source, start, lambda: _sliced(parent, given))
     if name.startswith("#iree_") and name.endswith(("_encoding_resolver", "_encoding_layout")):
         source.need("<")
-        given = dict([pair(source)])
-        source.need(">")
+        given = fields(source, ">", depth)
         text = source.text[start : source.at]
         return _made(source, start, lambda: _iree(given, text))
     return None
@@ -268,6 +279,12 @@ def _made(source: Defining, start: int, make: Any) -> Any:
         raise
     except LayoutError as error:
         raise source.error(error.what, error.fix, start, error.why) from None
+    except (AttributeError, LookupError, TypeError):
+        what, why = (
+            "a field has another kind of value",
+            "fields are numbers, lists and dictionaries",
+        )
+        raise source.error(what, "write it as its dialect prints it", start, why) from None
 
 
 def _vpad(text: str) -> TpuVectorLayout:
@@ -284,28 +301,23 @@ def _vpad(text: str) -> TpuVectorLayout:
 
 
 def _xegpu(given: dict[str, Any]) -> XegpuLayout:
-    for name, value in given.items():
-        if name not in FIELDS or not isinstance(value, list) or not all(
-            isinstance(n, int) for n in value
-        ):  # fmt: skip
-            raise LayoutError(
-                f"#xegpu.layout: {name} = {value}" if name in FIELDS else
-                f"#xegpu.layout has no field {name}",
-                f"its fields are {', '.join(FIELDS)}, each a list of numbers",
-                "write for example #xegpu.layout<lane_layout = [1, 16], lane_data = [1, 1]>",
-            )  # fmt: skip
+    if unknown := [name for name in given if name not in FIELDS]:
+        raise LayoutError(
+            f"#xegpu.layout has no field {unknown[0]}",
+            f"its fields are {', '.join(FIELDS)}, each a list of numbers",
+            "write for example #xegpu.layout<lane_layout = [1, 16], lane_data = [1, 1]>",
+        )
     return XegpuLayout(**{name: tuple(value) for name, value in given.items()})
 
 
 def _sliced(parent: Any, given: dict[str, Any]) -> XegpuLayout:
-    dims = given.get("dims")
-    if not isinstance(parent, XegpuLayout) or not isinstance(dims, list):
+    if not isinstance(parent, XegpuLayout) or [*given] != ["dims"]:
         raise LayoutError(
             "#xegpu.slice: expected a layout, and dims that it lacks",
             "a slice is of a layout",
             "write for example #xegpu.slice<#xegpu.layout<lane_layout = [1, 16]>, dims = [0]>",
         )
-    return parent.without(dims)
+    return parent.without(given["dims"])
 
 
 def _iree(given: dict[str, Any], text: str) -> IreeEncoding:

@@ -43,7 +43,7 @@ from morello_layouts.notations.mlir.attributes import (
     IreeEncoding,
     TpuTiled,
     dialect_attribute,
-    pair,
+    fields,
 )
 from morello_layouts.notations.mlir.layout import MlirMap, MlirPack, MlirType
 from morello_layouts.notations.mlir.registers import TpuVectorLayout, XegpuLayout
@@ -240,7 +240,7 @@ def _fitting(source: Defining, own: Any, element_type: str, start: Token) -> Any
 def _descriptor(source: Defining, start: Token) -> str:
     """Read what a descriptor says of its memory."""
     source.need("<")
-    given = dict(source.series(lambda: pair(source), ">"))
+    given = fields(source, ">")
     if given.get("array_length", 1) != 1:
         what = f"array_length = {given['array_length']}: several blocks are loaded together"
         why = "the type has the sizes of one"

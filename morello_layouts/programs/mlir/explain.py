@@ -319,4 +319,7 @@ def explained(
     except LayoutError as error:
         why = error.what.partition(" on gfx")[2].partition(": ")[2] or error.what
         return [MlirStatement(op, "not read", why, ", ".join(texts))]
+    except (AttributeError, LookupError, TypeError, ValueError):
+        why = "its types are not those of this operation"
+        return [MlirStatement(op, "not read", why, ", ".join(texts))]
     return found

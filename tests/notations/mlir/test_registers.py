@@ -204,6 +204,7 @@ def test_xegpu_units(seed: int) -> None:
     assert ml.verify(m).holds is not False
 
 
+IREE = "tensor<4xf32, #iree_gpu.gpu_encoding_resolver<configuration = "
 WRONG = [
     ('#tpu.vpad<"16,{0,0},(1,128)">', (8, 128), "got 1 by 128"),
     ('#tpu.vpad<"32,{0,0},(4,256)">', (8, 128), "got 4 by 256"),
@@ -222,6 +223,12 @@ WRONG = [
     ("!xegpu.tensor_desc<8x16xf16, #xegpu.block_tdesc_attr<array_length = 2 : i64>>", None,
      "several blocks are loaded together"),
     ('vector<16x256xf32, #tpu.vpad<"16,{0,0},(16,128)">>', None, "elements of 16 bits"),
+    ('#xegpu.slice<#xegpu.layout<lane_layout = [4]>, dims = ["x"]>', (4,), "another kind of value"),
+    ("#xegpu.slice<#xegpu.layout<lane_layout = [4]>, dims = [[0]]>", (4,), "another kind of value"),
+    ("#xegpu.layout<lane_layout = [4], lane_layout = [5]>", (4,), "lane_layout is given twice"),
+    (f"{IREE}{'[' * 1900}", None, "attributes nest deeper than 100"),
+    (f"{IREE}{{encoding_info = {{innerDimsPos = 5, innerTileSizes = [4], outerDimsPerm = [0]}}}}>>",
+     None, "another kind of value"),
     ('memref<16x256xf32, #tpu.vpad<"32,{0,0},(8,128)">>', None, "lays out a vector, not a memref"),
 ]  # fmt: skip
 
