@@ -263,9 +263,13 @@ def test_wrong_texts(text: str, caret: int, what: str) -> None:
      "exp2(0.5)", "exp2(a[k]) // 2", "a[k] if k else 0"],
 )  # fmt: skip
 def test_wrong_formulas(formula: str) -> None:
-    record = ml.record(f"r: 1 bytes {{ a: u4[2] at byte 0; value[k:2] = {formula} }}")
-    with pytest.raises(LayoutError):
-        record.decode(bytes(1))
+    with pytest.raises(LayoutError):  # before anything is proved of it
+        ml.record(f"r: 1 bytes {{ a: u4[2] at byte 0; value[k:2] = {formula} }}")
+
+
+def test_an_empty_record_covers_nothing() -> None:
+    found = str(ml.record("r: 1 bytes { }").check())
+    assert found == "0 pieces lie inside and leave 8 of 8 bits of a block unused"
 
 
 @pytest.mark.parametrize("count", [1, 17, 19])

@@ -110,7 +110,7 @@ class RecordProof(_Claims):
         names = ", ".join(self.record.names)
         where = f", for each {names}" if names else ""
         where += "".join(f", if {one}" for one in self.assumptions)
-        apart, s = (", share no bit,", "") if count > 1 else ("", "s")
+        apart, s = ", share no bit," if count > 1 else "", "s" if count == 1 else ""
         if self.unused == 0:
             return f"exact: {pieces}{apart} and cover{s} {used} of {bits} bits of a block{where}"
         return f"{pieces}{apart} and leave{s} {self.unused} of {bits} bits of a block unused{where}"

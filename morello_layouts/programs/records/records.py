@@ -15,6 +15,7 @@ from morello_layouts.core.fields import frozen
 from morello_layouts.errors import LayoutError
 from morello_layouts.programs.records import decoders, judge, picture, repack as kernels, values
 from morello_layouts.programs.records.block import Block
+from morello_layouts.programs.records.formula import read_formula
 from morello_layouts.programs.records.text import parse_blocks, parse_record
 
 
@@ -88,7 +89,7 @@ def record(text: str) -> Record:
             first.
 
     Raises:
-        ParseError: if the text does not fit, with a caret.
+        ParseError: if the text or its formula does not fit, with a caret.
         LayoutError: if no format has the name.
 
     >>> print(record("q8_0[B]"))
@@ -108,7 +109,10 @@ def record(text: str) -> Record:
         )
     word = re.fullmatch(r"\s*([A-Za-z_][\w.]*)\s*(\[[^\]]*\])?\s*", text)
     if word is None:
-        return _record(parse_record(text))
+        own = _record(parse_record(text))
+        if own.value is not None:
+            read_formula(own)
+        return own
     row = named(word[1])
     if row is None or "why" in row:
         raise _unknown(word[1], row)
