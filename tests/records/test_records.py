@@ -267,6 +267,24 @@ def test_wrong_formulas(formula: str) -> None:
         ml.record(f"r: 1 bytes {{ a: u4[2] at byte 0; value[k:2] = {formula} }}")
 
 
+def test_numbers_outside_of_a_block_are_refused() -> None:
+    record = ml.record("r[B]: 14 bytes { a: u8[2] at byte 0; c: u20 at bit 100 }")
+    asks = (record.draw, record.svg, record.code, lambda: record.pack({"a": [1, 2], "c": 3}),
+            lambda: record.unpack(bytes(14)))  # fmt: skip
+    for ask in asks:
+        with pytest.raises(ShapeError, match="c lies at bit 119, and the block ends at bit 112"):
+            str(ask())
+    padded = ml.record('r: 1 bytes { a: u2[3] at byte 0 as "[0, 0 p(4)]" }')
+    assert padded.unpack(bytes([0b100111]))["a"].tolist() == [[3, 1, 2]]
+
+
+def test_numbers_that_share_bits_are_not_packed() -> None:
+    record = ml.record("r: 2 bytes { a: u8 at byte 0; b: u8 at bit 6 }")
+    with pytest.raises(ShapeError, match="two numbers share bit 6"):
+        record.pack({"a": 1, "b": 2})
+    assert record.unpack(bytes([192, 1]))["b"].tolist() == [7]
+
+
 def test_an_empty_record_covers_nothing() -> None:
     found = str(ml.record("r: 1 bytes { }").check())
     assert found == "0 pieces lie inside and leave 8 of 8 bits of a block unused"

@@ -62,9 +62,18 @@ def places(record: Block, name: str) -> Any:
 
 
 def bytes_of_block(record: Block) -> int:
-    """Return the bytes of a block; raise if it has a part of one, or a size that is a name."""
+    """Return the bytes of a block; raise if it has a part of one, a name, or a field outside."""
     bits = record.bits
     if isinstance(bits, int) and bits % 8 == 0:
+        for part in record.parts:  # those that have padding may end before their layout does
+            if not isinstance(part.end, int) or part.end > bits:
+                last = int(bits_of(part).max())
+                if last >= bits:
+                    raise ShapeError(
+                        f"{part.label} lies at bit {last}, and the block ends at bit {bits}",
+                        "the numbers of a block lie inside of it",
+                        f"write {-(-(last + 1) // 8)} bytes after the name, or move the field",
+                    )
         return bits // 8
     raise UnsupportedError(
         f"{record.name or 'the record'}: expected blocks of whole bytes, got {bits} bits",
@@ -164,6 +173,12 @@ def insert(record: Block, fields: Mapping[str, Any]) -> Any:
         arrays[one.name] = given.reshape(-1, *shape)
         count = max(count, len(arrays[one.name]))
     rows = np.zeros((count, bytes_of_block(record) + 1), np.uint8)
+    every = [np.ravel(bits_of(part)) for part in record.parts]
+    shared = np.flatnonzero(np.bincount(np.concatenate(every)) > 1) if every else every
+    if len(shared):
+        raise ShapeError(f"two numbers share bit {shared[0]} of a block",
+                         "each bit of a buffer is of one number",
+                         "move a field; record.check() says which they are")  # fmt: skip
     for one in record.fields:
         numbers = np.broadcast_to(arrays[one.name], (count, *arrays[one.name].shape[1:]))
         numbers = numbers.astype(np.uint64 if one.bits == 64 and one.type[0] == "u" else np.int64)
