@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from textwrap import wrap
 from typing import Final
 from zlib import crc32
@@ -151,9 +151,11 @@ def _document(parts: Sequence[str], width: float, height: float, title: str, cla
     own = f"ml-{crc32(''.join((title, *parts)).encode('utf-8', 'backslashreplace')):08x}"
     hatch = f".{own} .p{{fill:url(#{own})}}"
     has_scale = any(f'class="c{len(LIGHT.pastels)}"' in part for part in parts)
+    has_runs = any('class="cell"><title>' in part for part in parts)
+    more = f"{_SCALE * has_scale}{_RUNS * has_runs}"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="{class_} {own}" role="img" {size} {box}>'
-        f"<title>{escaped(title)}</title><style>{_STYLE}{_SCALE * has_scale}{hatch}</style>"
+        f"<title>{escaped(title)}</title><style>{_STYLE}{more}{hatch}</style>"
         f'<defs><pattern id="{own}"{_HATCH}</defs>'
         f'<rect class="paper" {size}/>{"".join(parts)}</svg>\n'
     )
@@ -251,7 +253,7 @@ def _rules(paper: Paper) -> Iterator[str]:
     yield f".paper{{fill:{paper.background}}}"
     yield f"text{{fill:{paper.ink}}}"
     yield f"text.l,text.n{{fill:{paper.dim}}}"
-    yield f".cell rect,.cell path,.slot rect,.sample rect{{stroke:{paper.line}}}"
+    yield f".cell rect,.slot rect,.sample rect{{stroke:{paper.line}}}"
     yield f".b0,.b1{{stroke:{paper.ink}}}"
     yield f".b2,.dots{{stroke:{paper.dim}}}"
     yield f".mark{{stroke:{paper.red}}}"
@@ -273,6 +275,12 @@ def _scoped(rules: Iterable[str]) -> str:
     return "".join(scoped)
 
 
+def _in_both(rules: Callable[[Paper], Iterable[str]]) -> str:
+    """Return rules of the light paper, and of the dark one."""
+    light, dark = (_scoped(rules(paper)) for paper in (LIGHT, DARK))
+    return f"{light}@media (prefers-color-scheme:dark){{{dark}}}"
+
+
 _SHAPES: Final = (
     'text{font:12px "DejaVu Sans Mono",ui-monospace,Menlo,Consolas,monospace}',
     "text.h{font-size:13px;font-weight:bold}",
@@ -292,19 +300,18 @@ _SHAPES: Final = (
     ".dots{stroke-width:2;stroke-linecap:round;fill:none}",
 )
 
-_STYLE: Final = (
-    f"{_scoped(iter(_SHAPES))}{_scoped(_rules(LIGHT))}"
-    f"@media (prefers-color-scheme:dark){{{_scoped(_rules(DARK))}}}"
+_STYLE: Final = f"{_scoped(iter(_SHAPES))}{_in_both(_rules)}"
+
+
+_SCALE: Final = _in_both(
+    lambda paper: (
+        f".c{k}{{fill:{colour}}}" for k, colour in enumerate(paper.scale, len(LIGHT.pastels))
+    )
 )
-
-
-def _scale(paper: Paper) -> str:
-    colours = enumerate(paper.scale, len(LIGHT.pastels))
-    return _scoped(f".c{k}{{fill:{colour}}}" for k, colour in colours)
-
-
-_SCALE: Final = f"{_scale(LIGHT)}@media (prefers-color-scheme:dark){{{_scale(DARK)}}}"
 """The styles of colours by offset, for the pictures that have them."""
+
+_RUNS: Final = _in_both(lambda paper: [f".cell path{{stroke:{paper.line}}}"])
+"""The styles of runs of padding, likewise."""
 
 _HATCH: Final = (
     ' width="8" height="8" patternUnits="userSpaceOnUse">'
