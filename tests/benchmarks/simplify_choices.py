@@ -1,9 +1,9 @@
 """What compilers print: bounds, padded convolutions, masks and named sizes, beside TVM and ISL.
 
 ``python tests/benchmarks/simplify_choices.py`` prints the sum of costs of each family, and the
-cases in which a peer is cheaper; ``--write`` puts the table into docs/simplifier_measured.md. Each
-answer is evaluated; ours is wrong nowhere, or the script stops. ISL is not asked where sizes
-have names.
+cases in which a peer is cheaper; ``--write`` puts the table into docs/simplifier_measured.md.
+``--im2col`` does ten pairs instead. Each answer is evaluated; ours is wrong nowhere, or the script
+stops. ISL is not asked where sizes have names.
 """
 
 # ruff: noqa: T201
@@ -176,6 +176,69 @@ def symbolic(random: Random) -> Case:
     return Case("symbolic divisibility", random.choice(forms), bounds, assume)
 
 
+def im2col(random: Random) -> Case:
+    """The element of an image that a row and a column of its matrix of patches mean."""
+    n, c, h = random.choice((1, 2, 4)), random.choice((4, 8, 16)), random.choice((14, 28, 32))
+    r, s = random.choice((1, 3, 5)), random.choice((1, 2))
+    out = (h - r) // s + 1
+    image, row = ("//", "m", out * out), ("%", ("//", "m", out), out)
+    order = random.choice(("NCHW", "NHWC", "NCHW4c"))
+    if order == "NHWC":  # the columns of the matrix are in the order of the image
+        channel, y, x = ("%", "k", c), ("//", "k", r * c), ("%", ("//", "k", c), r)
+        strides = h * h * c, 1, h * c, c
+    else:
+        channel, y, x = ("//", "k", r * r), ("%", ("//", "k", r), r), ("%", "k", r)
+        strides = c * h * h, h * h, h, 1
+    down, across = add(times(s, row), y), add(times(s, ("%", "m", out)), x)
+    tree = add(
+        times(strides[0], image), times(strides[1], channel),
+        times(strides[2], down), times(strides[3], across),
+    )  # fmt: skip
+    if order == "NCHW4c":
+        tree = add(
+            times(c * h * h, image), times(4 * h * h, ("//", channel, 4)),
+            times(4 * h, down), times(4, across), ("%", channel, 4),
+        )  # fmt: skip
+    bounds: dict[str, tuple[int, Tree]] = {"m": (0, n * out * out - 1), "k": (0, c * r * r - 1)}
+    if random.random() < 0.3:  # a block of eight rows and columns at a time
+        parts = {"m": add(times(8, "b"), "i"), "k": add(times(8, "d"), "j")}
+        tree = _put(tree, parts)
+        bounds = {"b": (0, n * out * out // 8), "i": (0, 7), "d": (0, c * r * r // 8), "j": (0, 7)}
+    return Case("im2col", tree, bounds)
+
+
+def _put(tree: Any, parts: Mapping[str, Tree]) -> Any:
+    if isinstance(tree, tuple):
+        return (tree[0], *(_put(one, parts) for one in tree[1:]))
+    return parts.get(tree, tree)
+
+
+def pairs(seed: int, count: int) -> str:
+    """How much ``readable`` and ISL cost on im2col, and ten pairs where it costs more."""
+    sums, found = {"input": 0, "readable": 0, "cheapest": 0, "ISL": 0}, []
+    for case in cases(seed, count, (im2col,)):
+        answers = {name: ask(case) for name, ask in OURS.items()} | {"ISL": isl_answer(case)}
+        for name, tree in answers.items():
+            if not is_right(case, tree):
+                raise SystemExit(f"{name} is wrong: {show(case.tree)}")
+            sums[name] += cost(tree)
+        sums["input"] += cost(case.tree)
+        more = cost(answers["readable"]) - cost(answers["ISL"])
+        found.append((-more, show(answers["readable"]), show(answers["ISL"]), case))
+    ten = sorted(found, key=lambda one: one[:3])[:10]
+    rows: list[list[object]] = [
+        [cost_text, f"`{a}`", f"`{b}`"]
+        for more, a, b, case in ten
+        if more < 0 and (cost_text := -more)
+    ]
+    costs = ", ".join(f"{name} {n}" for name, n in sums.items())
+    number = sum(more < 0 for more, *_ in found)
+    return (
+        f"{machine()}, seed {seed}, {len(found)} cases: {costs}. `readable` costs more than ISL in "
+        f"{number}.\n\n{table(['more', '`readable`', 'ISL'], rows)}"
+    )
+
+
 FAMILIES: Final = (halide, convolution, attention, symbolic)
 
 
@@ -290,9 +353,11 @@ def is_right(case: Case, found: Tree) -> bool:
     return all(np.all(evaluate(case.tree, at) == evaluate(found, at)) for at in case.points())
 
 
-def cases(seed: int, count: int) -> Iterator[Case]:
+def cases(
+    seed: int, count: int, families: tuple[Callable[[Random], Case], ...] = FAMILIES
+) -> Iterator[Case]:
     """So many cases of each family."""
-    for family in FAMILIES:
+    for family in families:
         seen = set[str]()
         random = Random(f"{seed} {family.__name__}")
         for _ in range(100 * count):  # a family may have fewer
@@ -309,7 +374,13 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=30)
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--im2col", action="store_true", help="the pairs, not the table")
     options = parser.parse_args()
+    if options.im2col:
+        print(text_ := pairs(options.seed, 2 * options.count))
+        if options.write:
+            put("im2col", text_)
+        return
     totals: dict[str, dict[str, int]] = {}
     times_: dict[str, list[float]] = {}
     worse, unread = [], dict.fromkeys(PEERS, 0)
