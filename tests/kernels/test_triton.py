@@ -89,10 +89,10 @@ class Program:
         self.run = run
 
     def __getitem__(self, grid: tuple[int]) -> Callable[..., None]:
-        def launch(*buffers: np.ndarray) -> None:
+        def launch(*arguments: np.ndarray | int) -> None:
             for program in range(*grid):
                 Language.program = program
-                self.run(*map(Pointers, buffers))
+                self.run(*(x if isinstance(x, int) else Pointers(x) for x in arguments))
 
         return launch
 
@@ -107,25 +107,38 @@ def module_of(text: str, path: Path) -> Any:
     return module
 
 
-@each_row("source, target, shape", CASES)
+NAMED = [
+    ("f32[M,N]{1,0}", "f32[M,N]{0,1:T(8,128)}", {"M": 70, "N": 200}),
+    ("f32[x,i]{1,0}", "f32[x,i]{0,1}", {"x": 5, "i": 33}),
+    ("f32[M,N]{1,0:T(8,128)}", "f32[M,N]{1,0}", {"M": 8, "N": 128}),
+    ("f32[M,N]{1,0:T(8,128)}", "f32[M,N]{1,0:T(3,5)}", {"M": 9, "N": 131}),
+    ("f32[M,64]{1,0}", "Sw<3,3,3> o 0 o (M,64):(64,1)", {"M": 30}),
+]
+
+
+@each_row("source, target, sizes", [*((*one[:2], one[2] or {}) for one in CASES), *NAMED])
 def test_kernels_move_what_the_layouts_say(
-    source: str, target: str, shape: tuple[int, ...] | None
+    source: str, target: str, sizes: tuple[int, ...] | dict[str, int]
 ) -> None:
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
         triton, language = ModuleType("triton"), Language("triton.language")
         triton.jit, triton.language = Program, language
         patch.setitem(sys.modules, "triton", triton)
         patch.setitem(sys.modules, "triton.language", language)
-        found = ml.relayout(source, target, shape)
+        names = [sizes[name] for name in sorted(sizes)] if isinstance(sizes, dict) else []
+        made = ml.relayout(source, target, None if isinstance(sizes, dict) else sizes)
+        found = made
+        if isinstance(sizes, dict) and sizes:
+            found = ml.relayout(*(m.at(**sizes) for m in (made.source, made.target)))
         for fill in (0, 7, None):
             path = Path(folder, "kernel.py")
-            module = module_of(found.kernel("triton", "float32", fill=fill), path)
+            module = module_of(made.kernel("triton", "float32", fill=fill), path)
             given = np.arange(found.source.size, dtype=np.float32)
             moved = np.full(found.target.size, -1, np.float32)
             wanted = moved.copy() if fill is None else np.full_like(moved, fill)
             at = np.indices(found.source.shape)
             wanted[np.asarray(found.target(*at))] = given[np.asarray(found.source(*at))]
-            module.relayout(moved, given)
+            module.relayout(moved, given, *names)
             assert (moved == wanted).all(), (source, target, fill)
 
 
@@ -136,19 +149,19 @@ def test_triton_compiles_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     from triton.compiler import ASTSource
 
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))
-    for k, (source, target, shape) in enumerate(CASES):
+    for k, (source, target, sizes) in enumerate([*CASES, *NAMED]):
+        shape = None if isinstance(sizes, dict) else sizes
         text = ml.relayout(source, target, shape).kernel("triton", "float32", fill=7)
         module = module_of(text, tmp_path / f"kernel{k}.py")
         for name in [name for name in vars(module) if "_part" in name]:
+            part = getattr(module, name)
             types = {"target": "*fp32", "source": "*fp32"}
-            program = ASTSource(getattr(module, name), signature=types, constexprs={})
+            types |= {v: "i32" for v in part.arg_names if v not in types}
+            program = ASTSource(part, signature=types, constexprs={})
             assert "ptx" in triton.compile(program, target=GPUTarget("cuda", 80, 32)).asm
 
 
 def test_what_a_kernel_of_triton_lacks() -> None:
-    named = ml.relayout("f32[M,N]{1,0}", "f32[M,N]{0,1}")
-    with pytest.raises(ml.UnsupportedError, match="its sizes are numbers"):
-        named.kernel("triton")
     with pytest.raises(ml.UnsupportedError, match="16 bytes"):
         ml.relayout("[0, 1]", "[1, 0]", (4, 8)).kernel("triton", "complex128")
     with pytest.raises(ml.LayoutError, match="name"):

@@ -193,8 +193,8 @@ def relayout(
 ) -> Answer:
     """Print a function that moves a buffer in the layout SOURCE to one in the layout TARGET.
 
-    In languages without kernels, and in Triton if a size has a name, it is the function for one of
-    your own: from an offset of the target to that of the source, and whether it holds padding.
+    In languages without kernels it is the function for one of your own: from an offset of the
+    target to that of the source, and whether it holds padding.
 
     Args:
         language: a kernel in c, cuda, python or triton, and in rust if elements are narrower than
@@ -207,9 +207,8 @@ def relayout(
     """
     first, second = parsed(source), parsed(target)
     found = api.relayout(first, second, shape, **more)
-    has_names = found.source.recipe.names or found.target.recipe.names
     is_rust = language == "rust" and element_type is None and (bits or found.bits) is not None
-    if is_rust or (language in KERNEL_TARGETS and not (language == "triton" and has_names)):
+    if is_rust or language in KERNEL_TARGETS:
         fill = 0 if padding == "zero" else None
         of_bits: Any = {"bits": bits, "bitorder": bitorder}
         text = found.kernel(language, element_type, fill=fill, name=name, **of_bits)

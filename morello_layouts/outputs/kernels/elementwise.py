@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -42,15 +43,20 @@ def copy_nest(kernel: Kernel) -> LoopNest:
 
 def _in_c(recipe: Recipe, kernel: Kernel) -> AffineMap:
     """Return the offset of an element in bytes, over sizes as C calls them."""
+    return _renamed(recipe, kernel, argument, kernel.itemsize)
 
+
+def _renamed(
+    recipe: Recipe, kernel: Kernel, called: Callable[[str], str], unit: int = 1
+) -> AffineMap:
     def renamed(n: Int) -> Int:
         if isinstance(n, int):
             return n
-        found: Int = n.evaluate({name: SizeExpr.named(argument(name)) for name in n.names()})
+        found: Int = n.evaluate({name: SizeExpr.named(called(name)) for name in n.names()})
         return found
 
-    m = AffineMap(recipe.shape, (offset_form(recipe) * kernel.itemsize,)).map_sizes(renamed)
-    known = (replace(one, name=argument(one.name)) for one in kernel.assumptions)
+    m = AffineMap(recipe.shape, (offset_form(recipe) * unit,)).map_sizes(renamed)
+    known = (replace(one, name=called(one.name)) for one in kernel.assumptions)
     return replace(m, assumptions=tuple(known))
 
 
@@ -77,9 +83,9 @@ def c_lines(kernel: Kernel, *, share: bool = False) -> list[str]:
     return [f"/* {PLAIN} */", *text.splitlines()]
 
 
-def formula(recipe: Recipe, target: str, kernel: Kernel) -> str:
+def formula(recipe: Recipe, target: str, kernel: Kernel, called: Callable[[str], str] = str) -> str:
     """Return the offset of the element at ``d0, d1, …`` in a language: in bytes in C and CUDA."""
-    m = AffineMap(recipe.shape, (offset_form(recipe),), assumptions=kernel.assumptions)
-    m = m if target in ("python", "triton") else _in_c(recipe, kernel)
+    in_items = target in ("python", "triton")
+    m = _renamed(recipe, kernel, called) if in_items else _in_c(recipe, kernel)
     formulas = Formulas("", "", m.form.variables(), (("", m.form),), assumptions=m.assumptions)
     return LANGUAGES[target]().expression(formulas)

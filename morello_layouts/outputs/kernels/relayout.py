@@ -139,7 +139,7 @@ class Relayout:
         names: one kernel serves all of them. It relies on the assumptions on them.
 
         Args:
-            target: ``"c"``, ``"cuda"``, ``"python"``; or ``"triton"``, without symbolic sizes.
+            target: ``"c"``, ``"cuda"``, ``"python"`` or ``"triton"``.
             dtype: the type of an item: NumPy's, or XLA's name of it; by default the type that the
                 layouts name. Buffers have an item for each slot, in whole bytes, so a given type
                 also serves layouts of ``E(4)`` or another element type. Without one, buffers of
