@@ -504,7 +504,8 @@ def _require_separable(function: Separable) -> None:
 
 def _at_origin(function: Separable) -> Int:
     found: dict[Atom, Any] = {}
-    return function.const + sum(c * _values(atom, 0, found) for atom, c in function.terms.items())
+    terms: Int = sum(c * _values(atom, 0, found) for atom, c in function.terms.items())
+    return function.const + terms
 
 
 def _increments_along(

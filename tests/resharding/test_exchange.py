@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from itertools import islice, product
 from math import prod
 from operator import mul
+from typing import Any
 
 import pytest
 
@@ -40,7 +41,7 @@ def test_messages_as_arrays() -> None:
         devices = [*range(most)][::-1]
         arrays = found.received(devices)
         rows = sorted(zip(*(x.tolist() for x in (*arrays, arrays.size)), strict=True))
-        boxes = [
+        boxes: list[Any] = [
             (m.sender, m.receiver, *map(list, zip(*_numbers(runs), strict=True)))
             for device in devices
             for m in found.receives(device)

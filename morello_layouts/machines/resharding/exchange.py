@@ -97,7 +97,7 @@ class End:
         position: int = sum(axis.position(values[k]) for k, axis in self.axes.items())
         ids = self.sharding.mesh.ids
         if ids and not isinstance(position, int):
-            return np.asarray(ids)[position]  # type: ignore[no-any-return]
+            return np.asarray(ids)[position]
         return ids[position] if ids else position
 
     def positions(self, devices: Any) -> Any:
