@@ -9,9 +9,4 @@ from morello_layouts.notations.expression import (
     parse_number as parse_number,
     parse_shape as parse_shape,
 )
-from morello_layouts.notations.morello.text import parse_morello as parse_morello
 from morello_layouts.notations.registry import parse as parse
-from morello_layouts.notations.xla import (
-    parse_xla as parse_xla,
-    parse_xla_layout as parse_xla_layout,
-)

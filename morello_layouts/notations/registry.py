@@ -58,7 +58,7 @@ def repaired(text: str, position: int, is_read: Callable[[str], bool]) -> str | 
         is_read: whether a text is read.
 
     >>> from morello_layouts import LayoutError
-    >>> from morello_layouts.notations import parse_morello
+    >>> from morello_layouts.notations.morello.text import parse_morello
     >>> def is_read(text):
     ...     try:
     ...         return bool(parse_morello(text))
