@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from morello_layouts.core.recipe import known
+from morello_layouts.errors import UnsupportedError
 from morello_layouts.machines.resharding import counts
 from morello_layouts.machines.resharding.combs import Run
 from morello_layouts.machines.resharding.counts import traffic
@@ -48,6 +49,16 @@ def test_messages_as_arrays() -> None:
             for runs in product(*m.runs)
         ]
         assert rows == sorted((*box, prod(map(mul, box[3], box[5]))) for box in boxes)
+
+
+def test_messages_as_arrays_do_not_wrap() -> None:
+    rows, columns = (((Level(("x",)),), ()), ((), (Level(("x",)),)))
+    mesh, side = Mesh((("x", 2),)), 1 << 40
+    found = exchange(Sharding(mesh, rows), Sharding(mesh, columns), (side, side))
+    assert found.received([0]).size.tolist() == [side * side // 4]
+    large = exchange(Sharding(mesh, rows), Sharding(mesh, columns), (1 << 62, 8))
+    with pytest.raises(UnsupportedError, match=r"expected sizes below 2\^61"):
+        large.received([0])
 
 
 def _numbers(runs: Iterable[Run]) -> list[tuple[int, ...]]:

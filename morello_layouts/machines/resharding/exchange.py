@@ -14,6 +14,7 @@ from morello_layouts.core.fields import frozen
 from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.limits import RESHARD_PARTS
 from morello_layouts.core.recipe import delinearize, known, linear_index
+from morello_layouts.errors import UnsupportedError
 from morello_layouts.machines.resharding.combs import (
     Comb,
     CutLevel,
@@ -41,8 +42,11 @@ class Boxes(NamedTuple):
 
     @property
     def size(self) -> Any:
-        """The number of elements of each row."""
-        return (self.block * self.count).prod(axis=1)
+        """The number of elements of each row; integers of Python past 62 bits."""
+        along = self.block * self.count
+        if along.size and np.log2(along).sum(axis=1).max() > 62:
+            along = along.astype(object)
+        return along.prod(axis=1)
 
 
 Values: TypeAlias = dict[int, Any]
@@ -215,6 +219,12 @@ class Exchange:
 
     def received(self, devices: Sequence[int]) -> Boxes:
         """Return the messages that devices need, as arrays."""
+        if max(self._dims, default=0) >= 1 << 61:
+            raise UnsupportedError(
+                f"messages as arrays: expected sizes below 2^61, got {max(self._dims)}",
+                "positions are integers of 64 bits",
+                "ask for the messages of each device one by one, which have any size",
+            )
         if not all(_is_plain(cut) for end in self.ends for cut in end.cuts):
             return self._listed(devices)
         at = np.asarray(devices, np.int64)
@@ -247,12 +257,10 @@ class Exchange:
             for level, x in zip(cut, digits, strict=True):
                 held[level.axis or 0] = (x + level.shift) % level.size
         needs = {k: x[row] for k, x in needs.items()}
-        kept = (self.source.positions(at) >= 0)[row]
-        for k, x in held.items():
-            kept = kept & (has[k][row] == x)
+        alike = (has[k][row] == x for k, x in held.items())
+        kept = np.logical_and.reduce([(self.source.positions(at) >= 0)[row], *alike])
         sender = self._sender(held, needs) + np.zeros_like(row)
-        one = np.ones_like(start)
-        found = Boxes(sender, at[row], start, block, one * 0, one)
+        found = Boxes(sender, at[row], start, block, start * 0, start * 0 + 1)
         return Boxes(*(x[~kept] for x in found))
 
     def _listed(self, devices: Sequence[int]) -> Boxes:

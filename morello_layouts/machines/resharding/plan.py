@@ -236,6 +236,9 @@ class Plan(Displayed):
         Args:
             devices: the numbers of the devices; by default all.
 
+        Raises:
+            UnsupportedError: if sizes are symbolic, or 2^61 and more.
+
         >>> from morello_layouts import reshard
         >>> array = "f32[8,8], mesh={'x': 4}, spec="
         >>> found = reshard(array + "P('x', None)", array + "P(None, 'x')").received([1])
