@@ -110,34 +110,6 @@ def _value(form: ml.expr.AffineExpr, values: dict[str, int]) -> int:
     return int(form.evaluate(values))
 
 
-@pytest.mark.slow
-def test_the_elements_of_a_message_are_a_formula() -> None:
-    import sympy
-
-    mesh = "f32[22,10], mesh={'x': 2, 'y': 3}, spec="
-    cyclic, blocks = "f32[23], (CYCLIC(2)) ONTO 3", "f32[23], (BLOCK) ONTO 4"
-    for a, b in (
-        (mesh + "P('x', 'y')", mesh + "P('y', 'x')"),
-        (mesh + "P(('x', 'y'))", mesh + "P('x')"),
-        (cyclic, blocks),
-        (blocks, cyclic),
-    ):
-        plan = ml.reshard(a, b)
-        elements = plan.formulas.elements
-        assert elements is not None
-        names = sorted(elements.free_symbols, key=str)
-        number = sympy.lambdify(names, elements, "math")
-        for message in plan.table():
-            ends = (plan.exchange.source, message.sender), (plan.exchange.target, message.receiver)
-            values = {
-                end.axes[k].name + prime: x
-                for (end, device), prime in zip(ends, ("", "'"), strict=True)
-                for k, x in (end.values(device) or {}).items()
-            }
-            assert number(*(values[s.name] for s in names)) == message.size, (a, b, message)
-    assert ml.reshard(cyclic, cyclic.replace("(2)", "(3)")).formulas.elements is None
-
-
 def test_formulas_of_cycles_are_conditions() -> None:
     plan = ml.reshard("f32[40], (CYCLIC(4)) ONTO 3", "f32[40], (CYCLIC(3)) ONTO 2")
     (along,) = plan.formulas.message

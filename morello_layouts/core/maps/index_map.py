@@ -409,13 +409,7 @@ class IndexMap(CoordinateMap):
         return self(*coordinate) if is_plain else self.physical_coordinates(*coordinate)[k]
 
     def local(self, device: int) -> Any:
-        """Return the part of the array that a device holds: its indices, and its buffer's map.
-
-        Args:
-            device: the number of the device.
-
-        Returns:
-            A ``DevicePart``. Its ``index`` has slices, as JAX gives them to a callback.
+        """Return the part of the array that a device holds, as a ``DevicePart``.
 
         Raises:
             UnsupportedError: if the layout has no devices, or sizes are symbolic.

@@ -10,7 +10,7 @@ from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.interfaces.api.layouts import Assuming, LayoutLike, Shape, own_subjects
 
 if TYPE_CHECKING:
-    from morello_layouts.machines.resharding.plan import Pair, Plan, Rematerialization
+    from morello_layouts.machines.resharding.plan import Plan, Rematerialization
 
 
 def reshard(
@@ -95,16 +95,17 @@ def rematerializations(log: str, shape: Shape | None = None) -> tuple[Rematerial
     return tuple(_planned(pair, shape) for pair in pairs_of(log))
 
 
-def _planned(pair: Pair, shape: Shape | None) -> Rematerialization:
+def _planned(pair: tuple[int, str, str, str, str], shape: Shape | None) -> Rematerialization:
+    *head, array = pair
+    _, _, source, target = head
     with importing:
         from morello_layouts.machines.resharding.plan import Rematerialization
 
-    head = (pair.line, pair.operation, pair.source, pair.target)
-    array = f"{pair.array}, " if pair.array else ""
+    array = array and f"{array}, "
     if not array and shape is None:
-        rank = max(each.count(",") for each in map(_tile, (pair.source, pair.target))) + 1
+        rank = max(each.count(",") for each in map(_tile, (source, target))) + 1
         shape = [f"n{dim}" for dim in range(rank)]
-    before, after = (f"{array}sharding={each}" for each in (pair.source, pair.target))
+    before, after = (f"{array}sharding={each}" for each in (source, target))
     try:
         return Rematerialization(*head, reshard(before, after, None if array else shape), "")
     except LayoutError as error:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from morello_layouts.core.maps import IndexMap
     from morello_layouts.interfaces.explanations.holding import DevicePart, Shards
     from morello_layouts.interfaces.explanations.rows import Explanation, Medium
-    from morello_layouts.machines.resharding import Plan
+    from morello_layouts.machines.resharding import Plan, Schedule
     from morello_layouts.outputs.picture import Line, Picture
     from morello_layouts.outputs.picture.panel import Panel
     from morello_layouts.programs.records.judge import RecordReport
@@ -241,9 +241,10 @@ def reshard(
     *,
     device: int | None = None,
     table: bool = False,
+    limit: int | None = None,
     log: Log | None = None,
     **more: Any,
-) -> Plan | Answer:
+) -> Plan | Schedule | Answer:
     """Say what must move so that an array in one sharding is in another.
 
     The answer has the kind of the move, who sends what to whom as formulas of coordinates in the
@@ -252,6 +253,7 @@ def reshard(
     Args:
         device: the messages that this device sends and receives.
         table: the messages of all devices.
+        limit: the bytes that a device may use: its messages are then pieces, in their order.
         log: a log with lines of "involuntary full rematerialization", - for standard input.
     """
     if log is not None:
@@ -267,8 +269,9 @@ def reshard(
             "give both, or a log with --log",
         )
     plan = api.reshard(source, target, shape, **more)
+    found = plan if limit is None else plan.schedule(limit)
     if device is None and not table:
-        return plan
-    messages = plan.table() if device is None else (*plan.sends(device), *plan.receives(device))
+        return found
+    messages = plan.table() if device is None else (*found.sends(device), *found.receives(device))
     facts = {"messages": [*messages]}
     return Answer(facts, "\n".join(map(str, facts["messages"])))

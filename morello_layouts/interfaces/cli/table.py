@@ -212,9 +212,10 @@ ROWS: Final = {row.name: row for row in (
         """"f32[16,16], mesh={'x': 2, 'y': 4}, spec=P('x', 'y')" \\
     "f32[16,16], mesh={'x': 2, 'y': 4}, spec=P(('x', 'y'), None)\"""",
         '--shape 16x16x16 "{devices=[2,1,4]<=[4,2]T(1,0)}" "{devices=[1,8,1]<=[8]}" --device 5',
+        '"f32[64], (BLOCK) ONTO 4" "f32[64], (CYCLIC) ONTO 4" --limit 200 --device 1',
         "--log training.log",
     ), "layouts:reshard", ("holds",), json={
-        "": "*machines.resharding.plan:Plan",
+        "": "*machines.resharding.plan:Plan", " with --limit": "*machines.resharding:Schedule",
         " with --device or --table": "messages=machines.resharding:Message",
         " with --log": "pairs=machines.resharding.plan:Rematerialization",
     }),

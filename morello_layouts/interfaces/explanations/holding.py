@@ -106,7 +106,7 @@ class Shards(Displayed):
 class DevicePart(Displayed):
     """What one device holds of a sharded array, and how it lies in the device's buffer."""
 
-    json_keys: ClassVar = ("device", "shape", "runs", "buffer=text", "buffer_size=map.size")
+    json_keys: ClassVar = ("device", "shape", "runs", "buffer=map", "buffer_size=map.size")
 
     device: int  #: the device.
     #: for each dimension of the array the indices that the device holds, in ascending order.
@@ -119,11 +119,6 @@ class DevicePart(Displayed):
     def shape(self) -> tuple[int, ...]:
         """How many indices of each dimension the device holds."""
         return tuple(sum(run.size for run in runs) for runs in self.runs)
-
-    @property
-    def text(self) -> str:
-        """The map in words."""
-        return str(self.map)
 
     @property
     def index(self) -> tuple[slice, ...]:
@@ -149,7 +144,7 @@ class DevicePart(Displayed):
         where = ", ".join(f"d{dim} in {runs}" for dim, runs in enumerate(along))
         return (
             f"device {self.device} holds {where}: {times(self.shape)} elements\n"
-            f"  in a buffer of {count(self.map.size, 'slot')}: {self.text}"
+            f"  in a buffer of {count(self.map.size, 'slot')}: {self.map}"
         )
 
 
@@ -174,8 +169,8 @@ def local_part(m: IndexMap, device: int) -> DevicePart:
     mesh, own = sharding.mesh, exchange(sharding, sharding, shape).source
     as_int(device, "device", 0, known((mesh.devices,))[0] - 1)
     at = own.values(device)
-    cuts = enumerate(zip(own.cuts, shape, strict=True))
-    combs = [() if at is None else part(cut, at, n) for _, (cut, n) in cuts]
+    cuts = zip(own.cuts, shape, strict=True)
+    combs = [() if at is None else part(cut, at, n) for cut, n in cuts]
     runs = tuple(tuple(run for comb in each for run in comb.runs()) for each in combs)
     held = tuple(sum(run.size for run in each) for each in runs)
     room = held if sharding.local_rule == "own" else sharding.local_dims(shape)

@@ -3,5 +3,6 @@
 from morello_layouts.machines.resharding.combs import Message, Run
 from morello_layouts.machines.resharding.exchange import Boxes
 from morello_layouts.machines.resharding.plan import ExchangeTotals, Plan, Rematerialization
+from morello_layouts.machines.resharding.steps import Schedule
 
-__all__ = ["Boxes", "ExchangeTotals", "Message", "Plan", "Rematerialization", "Run"]
+__all__ = ["Boxes", "ExchangeTotals", "Message", "Plan", "Rematerialization", "Run", "Schedule"]

@@ -78,6 +78,15 @@ class Message:
         return f"{self.sender} to {self.receiver}: {count(self.size, 'element')}: {where}"
 
 
+def in_turn(messages: Iterable[Message], devices: int) -> list[Message]:
+    """Return messages in the order in which devices send and receive them, the same for both.
+
+    First are those to the next device, then those to the one behind it: of one distance, each
+    device sends at most one and receives at most one. Where all keep to it, none waits for ever.
+    """
+    return sorted(messages, key=lambda one: (one.receiver - one.sender) % devices)
+
+
 @frozen(slots=False)
 class Pieces:
     """The pieces of a message.

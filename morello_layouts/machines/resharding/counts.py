@@ -9,10 +9,9 @@ from typing import Any, ClassVar, TypeAlias
 
 from morello_layouts.core.description import amount
 from morello_layouts.core.expr import AffineExpr, canonicalize, variable
-from morello_layouts.core.expr.conversions import size_to_sympy, symbol, to_sympy
 from morello_layouts.core.expr.sizes import Int
 from morello_layouts.core.fields import Displayed, frozen
-from morello_layouts.core.lazy import numpy as np, sympy
+from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.limits import RESHARD_DEVICES, RESHARD_PAIRS, RESHARD_STEPS
 from morello_layouts.core.recipe import delinearize, known, linear_index
 from morello_layouts.errors import UnsupportedError
@@ -90,8 +89,8 @@ def _coordinates(end: End, devices: Array) -> tuple[Values, Array]:
     return {k: axis.of(position) for k, axis in end.axes.items()}, inside
 
 
-def below(levels: Cut, at: Mapping[int, Any], end: Any, clip: Any = None) -> Any:
-    """Return how many indices below ``end`` a device holds: for ints, arrays, or as SymPy.
+def below(levels: Cut, at: Values, end: Any) -> Any:
+    """Return how many indices below ``end`` a device holds: for ints, or arrays of devices.
 
     >>> below((CutLevel(6), CutLevel(2, axis=0, size=3)), {0: np.arange(3)}, 15).tolist()
     [6, 5, 4]
@@ -100,11 +99,10 @@ def below(levels: Cut, at: Mapping[int, Any], end: Any, clip: Any = None) -> Any
         return end
     level, rest = levels[0], levels[1:]
     if level.axis is None:
-        whole = below(rest, at, level.block, clip)
-        return end // level.block * whole + below(rest, at, end % level.block, clip)
+        whole = below(rest, at, level.block)
+        return end // level.block * whole + below(rest, at, end % level.block)
     value = at[level.axis]
-    inside = (clip or np.clip)(end - level.start_of(value), 0, level.room_of(value))
-    return below(rest, at, inside, clip)
+    return below(rest, at, np.clip(end - level.start_of(value), 0, level.room_of(value)))
 
 
 def shared(a: Cut, b: Cut, at: tuple[Values, Values], extent: int) -> Any:
@@ -197,11 +195,6 @@ class Owner(Displayed):
         """The formula."""
         return str(self.form)
 
-    @property
-    def expr(self) -> sympy.Expr:
-        """The formula as a SymPy expression."""
-        return to_sympy(self.form)
-
     def __str__(self) -> str:
         return f"{self.axis} = {self.form}"
 
@@ -222,14 +215,6 @@ class Indices(Displayed):
     )  #: the number of indices after which the pattern repeats; None if it does not.
 
     @property
-    def expr(self) -> sympy.Expr:
-        """The condition on the index as a SymPy Boolean."""
-        index = symbol(f"d{self.dim}")
-        low, high = _of("Max", self.lows), _of("Min", self.highs)
-        others = [sympy.Eq(each.expr, symbol(each.axis)) for each in self.owners]
-        return sympy.And(low <= index, index < high, *others)
-
-    @property
     def text(self) -> str:
         """The condition in words."""
         name, low, high = f"d{self.dim}", _one("max", self.lows), _one("min", self.highs)
@@ -241,12 +226,6 @@ class Indices(Displayed):
 
     def __str__(self) -> str:
         return self.text
-
-
-def _of(name: str, forms: Sequence[AffineExpr]) -> sympy.Expr:
-    """Return the maximum or minimum as SymPy, unevaluated: to compare sizes takes it long."""
-    parts = list(dict.fromkeys(map(to_sympy, forms)))
-    return parts[0] if len(parts) == 1 else getattr(sympy, name)(*parts, evaluate=False)
 
 
 def _one(name: str, forms: Sequence[AffineExpr]) -> str:
@@ -304,35 +283,6 @@ class TrafficFormulas(Displayed):
             found.append(Indices(dim, *bounds, tuple(owners), lcm(*periods) if whole else None))
         return tuple(found)
 
-    @cached_property
-    def elements(self) -> sympy.Expr | None:
-        """The elements of a message, of the coordinates of sender and receiver, as SymPy.
-
-        None if both cuts of a dimension repeat: the number is then not one formula, but that of a
-        message is known (``size``).
-        """
-        found = [self._along(dim, each) for dim, each in enumerate(self.message)]
-        counts = [each for each in found if each is not None]
-        return sympy.Mul(*counts) if len(counts) == len(found) else None
-
-    def _along(self, dim: int, indices: Indices) -> sympy.Expr | None:
-        """Return how many indices of a dimension a message has."""
-        low, high = _of("Max", indices.lows), _of("Min", indices.highs)
-        ends = ((self.exchange.source, ""), (self.exchange.target, "'"))
-        repeated = [(end, prime) for end, prime in ends if not _is_interval(end.cuts[dim])]
-        if not repeated and len(indices.lows) == len(indices.highs) == 1:
-            return high - low
-        if not repeated:
-            return sympy.Max(0, high - low, evaluate=False)
-        if len(repeated) == 2:
-            return None
-        ((end, prime),) = repeated
-        values = {k: to_sympy(x) for k, x in _names(end, prime).items()}
-        cut = [level._replace(block=size_to_sympy(level.block, {})) for level in end.cuts[dim]]
-        ends = (sympy.Max(low, high, evaluate=False), low)
-        most, least = (below(cut, values, end, _clip) for end in ends)
-        return most - least
-
     def __str__(self) -> str:
         before, after = (", ".join(map(str, x)) or "all" for x in (self.holds, self.needs))
         what = "; ".join(map(str, self.message))
@@ -341,10 +291,6 @@ class TrafficFormulas(Displayed):
 
 def _is_interval(cut: Cut) -> bool:
     return all(level.axis is not None for level in cut)
-
-
-def _clip(x: Any, low: Any, high: Any) -> Any:
-    return sympy.Min(high, sympy.Max(low, x, evaluate=False), evaluate=False)
 
 
 def _names(end: End, prime: str) -> Mapping[int, AffineExpr]:

@@ -1,18 +1,20 @@
 """Plans that run: each rank packs what it sends, MPI moves it, each rank unpacks what it gets.
 
-Nothing moves before all ranks agree that they can begin. A piece of each message moves at a time,
-so the memory beside both arrays is bounded. After each round all ranks learn whether one failed.
-The source is only read.
+Nothing moves before all ranks agree that they can begin. Messages move in pieces, in an order in
+which each rank sends to one rank and receives from one at a time: a piece travels while the next is
+packed and the last one unpacked. So the memory beside both arrays is bounded, however many ranks
+there are. After some pieces of each message all ranks learn whether one failed. The source is only
+read.
 """
 
 from __future__ import annotations
 
 import signal
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,11 +27,12 @@ from morello_layouts.core.limits import EXCHANGE_SCRATCH
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.recipe import Recipe, known
 from morello_layouts.errors import LayoutError, ShapeError
-from morello_layouts.machines.resharding.combs import Message, Pieces
+from morello_layouts.machines.resharding.combs import Message, Pieces, in_turn
 from morello_layouts.machines.resharding.exchange import Exchange
 from morello_layouts.machines.resharding.moves import (
     LocalBuffer,
     Portion,
+    Runs,
     copied_at_once,
     copy,
     local_buffer,
@@ -42,7 +45,7 @@ if TYPE_CHECKING:
 
 _INT_END: Final = 2**31  # MPI 3 counts in C's int
 
-# Rounds after which ranks tell each other of failures: a rank that fails goes on until then.
+# Pieces of each message after which ranks tell of failures: one that fails goes on until then.
 _UNCHECKED: Final = 8
 
 
@@ -152,8 +155,7 @@ class Transfer:
             name = None if own is None else item_type(own).str
         except LayoutError as error:
             name = f"no type: {error.what}"
-        partners = max(len(self.sends), len(self.receives))
-        told = self.comm.allgather((name, f"{self.about}, {self.scratch} bytes", partners))
+        told = self.comm.allgather((name, f"{self.about}, {self.scratch} bytes"))
         for k, (which, fix) in enumerate(_AGREED):
             usual = Counter(one[k] for one in told if one[k] is not None).most_common(1)
             values = {r: one[k] for r, one in enumerate(told) if one[k] not in (None, *dict(usual))}
@@ -165,8 +167,7 @@ class Transfer:
             none = "no rank has an array or names a dtype: give local where the source has devices"
             raise ExchangeError(dict.fromkeys(range(len(told)), none))
         kind = item_type(own if own is not None else names[0])
-        each = self.scratch // (2 * max(1, *(one[2] for one in told)) * kind.itemsize)
-        return kind, max(1, each)
+        return kind, max(1, self.scratch // (4 * kind.itemsize))
 
     def _check(self, work: Callable[[], object], interrupted: Sequence[int]) -> None:
         """Do this rank's work, and raise on every rank if some rank could not."""
@@ -222,21 +223,30 @@ _AGREED: Final = (
 
 
 class _Rounds:
-    """The pieces of a rank's messages, round by round."""
+    """The pieces of a rank's messages, some of each message at a time."""
 
     def __init__(self, plan: Transfer, kind: np.dtype[Any], most: int) -> None:
-        self.plan, self.kind, self.rank = plan, kind, plan.comm.rank
-        self.sends = {x.receiver: Pieces(x, plan.order, most) for x in plan.sends}
-        self.receives = {x.sender: Pieces(x, plan.order, most) for x in plan.receives}
-        self.count = max(map(len, (*self.sends.values(), *self.receives.values())), default=0)
+        self.plan, self.kind = plan, kind
+        own = [x for x in plan.sends if x.sender == x.receiver]
+        moved = ([x for x in xs if x.sender != x.receiver] for xs in (plan.sends, plan.receives))
+        #: the pieces that stay, those that are sent, and those that are received.
+        self.messages = [
+            [Pieces(x, plan.order, most) for x in in_turn(messages, plan.comm.size)]
+            for messages in (own, *moved)
+        ]
+        every = [x for side in self.messages for x in side]
+        self.count = max(map(len, every), default=0)
+        self.room = max((min(most, x.message.size) for x in every), default=0)
+        self.bytes = _spare(4 * self.room * kind.itemsize)
         self.result: NDArray[Any] | None = None
         self.sides: tuple[_RankBuffer, ...] = ()
+        self.comm = _private(plan.comm)
 
     def begin(self, local: Any, out: Any) -> None:
         """Check and open both buffers; nothing moves yet."""
         if self.plan.problem is not None:
             raise self.plan.problem
-        plan, size = self.plan, self.plan.comm.size
+        plan = self.plan
         if plan.item is not None and plan.item.itemsize != self.kind.itemsize:
             raise LayoutError(f"local: expected items of {plan.item}, got items of {self.kind}")
         source = _buffer(plan.source, local, self.kind, "local")
@@ -246,84 +256,119 @@ class _Rounds:
         if np.may_share_memory(target, source) or not target.flags.writeable:
             raise LayoutError("out: expected a writable array that shares no memory with local")
         self.result = out
+        slots = self.bytes[: 4 * self.room * self.kind.itemsize].reshape(4, -1)
         self.sides = (
-            _RankBuffer(plan.source, plan.order, source, self.sends, size),
-            _RankBuffer(plan.target, plan.order, target, self.receives, size),
+            _RankBuffer(plan.source, plan.order, source, slots[:2]),
+            _RankBuffer(plan.target, plan.order, target, slots[2:]),
         )
 
     def end(self) -> None:
         """Keep the scratch for the next exchange of this process."""
-        _SPARE.clear()
-        _SPARE.extend(side.bytes for side in self.sides)
+        _SPARE[:] = [self.bytes]
 
-    def go(self, rounds: Iterable[int]) -> None:
-        """Move some pieces of each message; every rank calls MPI, whatever fails before."""
-        sent, received = self.sides
-        failures = list[BaseException | None]()
-        kind = _mpi_type(self.kind.itemsize)
-        for k in rounds:
-            failures += [_failure(side.begin, k, self.rank) for side in (sent, received)]
-            failures.append(_failure(sent.copy, into=False))
-            failures.append(
-                _failure(self.plan.comm.Alltoallv, [*sent.spec, kind], [*received.spec, kind])
-            )
-            failures += [_failure(keep, sent, received), _failure(received.copy, into=True)]
-        kind.Free()
-        for failure in failures:
-            if failure is not None:
-                raise failure
+    def go(self, rounds: range) -> None:
+        """Move some pieces of each message; every piece travels, whatever fails before."""
+        from mpi4py.MPI import REQUEST_NULL, Request
+
+        (sent, received), failures = self.sides, list[BaseException]()
+        kept, sends, receives = (
+            [(x.message, x[k]) for x in side for k in rounds if k < len(x)]
+            for side in self.messages
+        )
+        sending, coming, arriving = [REQUEST_NULL] * 2, [REQUEST_NULL] * 2, dict[int, Any]()
+
+        def post(k: int) -> None:
+            if k < len(receives):
+                message, runs = receives[k]
+                arriving[k] = received.open(k, runs, failures)
+                coming[k % 2] = self.comm.Irecv(arriving[k][0].view(np.uint8), message.sender)
+
+        def take(k: int) -> None:
+            coming[k % 2].Wait()
+            memory, portion = arriving.pop(k)
+            with _kept_going(failures):
+                copy(portion, received.items, memory, into=True)
+            post(k + 2)
+
+        post(0)
+        post(1)
+        taken = 0
+        for k, (message, runs) in enumerate(sends):
+            while sending[k % 2] != REQUEST_NULL and taken < len(receives):
+                if Request.Waitany([sending[k % 2], coming[taken % 2]]) == 0:
+                    sending[k % 2] = REQUEST_NULL
+                else:
+                    take(taken)
+                    taken += 1
+            sending[k % 2].Wait()
+            memory, portion = sent.open(k, runs, failures)
+            with _kept_going(failures):
+                copy(portion, sent.items, memory, into=False)
+            sending[k % 2] = self.comm.Isend(memory.view(np.uint8), message.receiver)
+        for k in range(taken, len(receives)):
+            take(k)
+        Request.Waitall(sending)
+        for _, runs in kept:
+            with _kept_going(failures):
+                keep(sent, received, runs)
+        if failures:
+            raise failures[0]
 
 
 class _RankBuffer:
-    """One buffer of a rank: where the pieces of a round are in it, or in the scratch beside it.
-
-    If all pieces of a round are contiguous in the buffer, MPI works on the buffer itself.
-    """
+    """One buffer of a rank, and two pieces of scratch beside it: one travels, one is copied."""
 
     def __init__(
         self,
         buffer: LocalBuffer | None,
         order: Sequence[int],
         items: NDArray[Any],
-        messages: Mapping[int, Pieces],
-        size: int,
+        slots: NDArray[Any],
     ) -> None:
-        self.buffer, self.order, self.items, self.messages = buffer, order, items, messages
-        most = sum(min(x.most, x.message.size) for x in messages.values())
-        self.bytes = _spare(most * items.itemsize)
-        self.scratch = self.bytes[: most * items.itemsize].view(items.dtype)
-        self.counts, self.starts = np.zeros(size, np.int32), np.zeros(size, np.int32)
-        self.memory, self.portions = self.scratch, dict[int, Portion]()
-        self.kept: Portion = ()
+        self.buffer, self.order, self.items = buffer, order, items
+        self.slots = [slot.view(items.dtype) for slot in slots]
 
-    @property
-    def spec(self) -> list[NDArray[Any]]:
-        """What Alltoallv takes of this side, but the type."""
-        return [self.memory.view(np.uint8), self.counts, self.starts]
+    def portion(self, runs: Runs) -> Portion:
+        return () if self.buffer is None else self.buffer.portion(runs, self.order)
 
-    def begin(self, k: int, own: int) -> None:
-        """Say where piece k of each message is, and of that which stays on the rank."""
-        self.counts[:], self.starts[:], self.memory = 0, 0, self.scratch
-        pieces = {rank: x[k] for rank, x in self.messages.items() if k < len(x)}
-        for rank, runs in pieces.items():
-            self.counts[rank] = 0 if rank == own else prod(sum(run.size for run in x) for x in runs)
-        self.starts[1:] = np.cumsum(self.counts)[:-1]
-        self.portions, self.kept = {}, ()
-        if self.buffer is not None:
-            places = {k: self.buffer.portion(runs, self.order) for k, runs in pieces.items()}
-            self.kept, self.portions = places.pop(own, ()), places
-        starts = {rank: place_of(portion) for rank, portion in self.portions.items()}
-        direct = {k: at for k, at in starts.items() if at is not None and at < _INT_END}
-        if direct and len(direct) == len(starts):
-            self.memory = self.items
-            for rank, at in direct.items():
-                self.starts[rank] = at
+    def open(
+        self, k: int, runs: Runs, failures: list[BaseException]
+    ) -> tuple[NDArray[Any], Portion]:
+        """Return the memory of piece k for MPI, and what is to be copied between it and the buffer.
 
-    def copy(self, *, into: bool) -> None:
-        """Copy the pieces between buffer and scratch, unless MPI works on the buffer itself."""
-        if self.memory is self.scratch:
-            for rank, portion in self.portions.items():
-                copy(portion, self.items, self.scratch[self.starts[rank] :], into=into)
+        A piece that is contiguous in the buffer is sent from there, or received there.
+        """
+        size = prod(sum(run.size for run in x) for x in runs)
+        portion: Portion = ()
+        with _kept_going(failures):
+            portion = self.portion(runs)
+            if (at := place_of(portion)) is not None:
+                return self.items[at : at + size], ()
+        return self.slots[k % 2][:size], portion
+
+
+@contextmanager
+def _kept_going(failures: list[BaseException]) -> Iterator[None]:
+    """Keep what fails for the end: the others wait for this rank's pieces."""
+    try:
+        yield
+    except BaseException as error:
+        failures.append(error)
+
+
+@cache
+def _key() -> int:
+    from mpi4py import MPI
+
+    return MPI.Comm.Create_keyval()
+
+
+def _private(comm: MPI.Intracomm) -> MPI.Intracomm:
+    """Return the same ranks apart: no message of the caller's is taken for one of ours."""
+    if (found := comm.Get_attr(_key())) is None:
+        found = comm.Dup()
+        comm.Set_attr(_key(), found)
+    return found
 
 
 # The scratch of the last exchange: new memory costs as much time as to fill it.
@@ -337,31 +382,17 @@ def _spare(size: int) -> NDArray[np.uint8]:
     return np.empty(size, np.uint8) if found is None else _SPARE.pop(found)
 
 
-def keep(sent: _RankBuffer, received: _RankBuffer) -> None:
-    """Move the piece that stays on the rank."""
-    here, there = place_of(sent.kept), place_of(received.kept)
+def keep(sent: _RankBuffer, received: _RankBuffer, runs: Runs) -> None:
+    """Move a piece that stays on the rank."""
+    one, other = sent.portion(runs), received.portion(runs)
+    here, there = place_of(one), place_of(other)
     if there is not None:
-        copy(sent.kept, sent.items, received.items[there:], into=False)
+        copy(one, sent.items, received.items[there:], into=False)
     elif here is not None:
-        copy(received.kept, received.items, sent.items[here:], into=True)
-    elif not copied_at_once(sent.kept, sent.items, received.kept, received.items):
-        copy(sent.kept, sent.items, sent.scratch, into=False)
-        copy(received.kept, received.items, sent.scratch, into=True)
-
-
-def _failure(work: Callable[..., object], *given: Any, **named: Any) -> BaseException | None:
-    """Do a part of a round; return what it raised, as every rank must go on to the next part."""
-    try:
-        work(*given, **named)
-    except BaseException as error:
-        return error
-    return None
-
-
-def _mpi_type(itemsize: int) -> Any:
-    from mpi4py import MPI
-
-    return MPI.BYTE.Create_contiguous(itemsize).Commit()
+        copy(other, received.items, sent.items[here:], into=True)
+    elif not copied_at_once(one, sent.items, other, received.items):
+        copy(one, sent.items, sent.slots[0], into=False)
+        copy(other, received.items, sent.slots[0], into=True)
 
 
 def _buffer(buffer: LocalBuffer | None, given: Any, kind: np.dtype[Any], name: str) -> NDArray[Any]:

@@ -27,7 +27,14 @@ from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.machines.resharding.combs import Message
 from morello_layouts.machines.resharding.counts import Traffic, TrafficFormulas, traffic
 from morello_layouts.machines.resharding.exchange import Boxes, End, Exchange, exchange
-from morello_layouts.machines.resharding.steps import Step, StepKind, jax_code, kind_of, steps_of
+from morello_layouts.machines.resharding.steps import (
+    Schedule,
+    Step,
+    StepKind,
+    jax_code,
+    kind_of,
+    steps_of,
+)
 from morello_layouts.notations.sharding import Sharding
 from morello_layouts.proof.verdict import ALL_SIZES, Proof
 
@@ -255,6 +262,36 @@ class Plan(Displayed):
         """
         return self.exchange.keeps(self._device(device))
 
+    def schedule(self, limit: int | None = None) -> Schedule:
+        """Return in which order devices send pieces, many at once, within the memory of each.
+
+        Args:
+            limit: the bytes that a device may use: both buffers, and what is under way. ``run``
+                keeps to it with ``scratch=4 * schedule.piece_bytes``.
+
+        Raises:
+            LayoutError: if both buffers and pieces of an element are more than the limit.
+            UnsupportedError: if sizes are symbolic.
+
+        >>> from morello_layouts import reshard
+        >>> array = "f32[64,64], mesh={'x': 4}, spec="
+        >>> plan = reshard(array + "P('x', None)", array + "P(None, 'x')").schedule(9000)
+        >>> print(plan)
+        up to 8,992 bytes on a device: 4,096 before, 4,096 after, 2 pieces each way of up to 200
+        >>> [(piece.receiver, piece.shape) for piece in plan.sends(1)][4:8]
+        [(2, (3, 16)), (2, (1, 16)), (3, (3, 16)), (3, (3, 16))]
+        """
+        bits = self.element_bits
+        sizes = (prod(known(m.recipe.physical_shape)[1:]) for m in (self.source, self.target))
+        before, after = (-(-n * bits // 8) for n in sizes)
+        rooms = (known(end.sharding.local_dims(self.exchange.shape)) for end in self.exchange.ends)
+        piece = prod(map(min, *rooms))
+        if limit is not None:
+            fix = "give more bytes, or move a part of the array at a time"
+            as_int(limit, "limit", before + after + 4 * -(-bits // 8), fix=fix)
+            piece = min(piece, (limit - before - after) // 4 * 8 // bits)
+        return Schedule(self.exchange, before, after, bits, piece)
+
     def run(
         self,
         comm: Any,
@@ -266,8 +303,8 @@ class Plan(Displayed):
     ) -> Any:
         """Move an array over MPI; every rank of a communicator calls it.
 
-        The number of a device is its rank. A piece of each message is packed, sent by ``Alltoallv``
-        and unpacked at a time; a piece that is contiguous is sent from the array itself.
+        The number of a device is its rank. Messages move in pieces: one travels while the next is
+        packed and the last unpacked; a piece that is contiguous is sent from the array itself.
 
         Args:
             comm: a communicator of mpi4py, with a rank for each device; more may take part.
@@ -536,23 +573,15 @@ _OPERATION: Final = regex(
 )
 
 
-@frozen
-class Pair:
-    """What a line of a log names."""
-
-    line: int  #: its number, from 1.
-    operation: str  #: the instruction of HLO; empty if the line does not say.
-    array: str  #: the array's type; empty if the line does not say, or for a tuple.
-    source: str  #: the sharding before.
-    target: str  #: the sharding afterwards.
-
-
-def pairs_of(log: str) -> Iterator[Pair]:
+def pairs_of(log: str) -> Iterator[tuple[int, str, str, str, str]]:
     """Yield the pairs of shardings that XLA could not connect, each once.
 
+    A pair is the number of its line, the instruction of HLO, the shardings before and after, and
+    the type of the array; texts are empty where the line does not say.
+
     >>> line = "not able to go from sharding {devices=[2,1]<=[2]} to {devices=[1,2]<=[2]} without"
-    >>> next(pairs_of(line)).target
-    '{devices=[1,2]<=[2]}'
+    >>> next(pairs_of(line))
+    (1, '', '{devices=[2,1]<=[2]}', '{devices=[1,2]<=[2]}', '')
     """
     seen = set[tuple[str, ...]]()
     for number, line in enumerate(log.split("\n"), 1):
@@ -563,7 +592,7 @@ def pairs_of(log: str) -> Iterator[Pair]:
         key = (array, pair[1], pair[2])
         if key not in seen and len(seen) < RESHARD_LINES:
             seen.add(key)
-            yield Pair(number, operation, array, pair[1], pair[2])
+            yield number, operation, pair[1], pair[2], array
 
 
 @frozen

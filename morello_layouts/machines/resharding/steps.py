@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from heapq import heappop, heappush
 from itertools import product
 from math import prod
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
+from morello_layouts.core.checks import as_int
+from morello_layouts.core.description import amount, count
 from morello_layouts.core.expr.sizes import Int, is_nonnegative
 from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.limits import RESHARD_ROWS, RESHARD_STATES
 from morello_layouts.core.recipe import known
 from morello_layouts.errors import LayoutError, UnsupportedError
-from morello_layouts.machines.resharding.combs import CutLevel
+from morello_layouts.machines.resharding.combs import CutLevel, Message, Pieces, in_turn
 from morello_layouts.machines.resharding.exchange import End, Exchange, MeshAxis
 
 KindName: TypeAlias = Literal[
@@ -209,6 +211,56 @@ def _moves(
 
 def _with(state: State, dim: int, cut: tuple[int, ...]) -> State:
     return (*state[:dim], cut, *state[dim + 1 :])
+
+
+@frozen(slots=False)
+class Schedule(Displayed):
+    """In which order devices send pieces, many at once, within the memory of each.
+
+    A device sends to one device and receives from one at a time, in one order, so none waits for
+    ever, and none waits for all. Two pieces are under way each way: one travels while the next is
+    packed, or the last unpacked.
+    """
+
+    json_keys: ClassVar = ("peak_bytes", "before_bytes", "after_bytes", "piece_bytes", "piece")
+
+    exchange: Exchange  #: who sends what to whom.
+    before_bytes: int  #: bytes of a device's buffer before.
+    after_bytes: int  #: those afterwards.
+    bits: int  #: bits of an element.
+    piece: int  #: elements of a piece, at most.
+
+    @property
+    def piece_bytes(self) -> int:
+        """The bytes of a piece, at most."""
+        return -(-self.piece * self.bits // 8)
+
+    @property
+    def peak_bytes(self) -> int:
+        """The bytes that a device needs at most: both buffers, and two pieces each way."""
+        return self.before_bytes + self.after_bytes + 4 * self.piece_bytes
+
+    def sends(self, device: int) -> Iterator[Message]:
+        """Yield the pieces that a device sends, in order."""
+        return self._pieces(self.exchange.sends, device)
+
+    def receives(self, device: int) -> Iterator[Message]:
+        """Yield the pieces that a device receives, in order."""
+        return self._pieces(self.exchange.receives, device)
+
+    def _pieces(self, way: Callable[[int], Iterator[Message]], device: int) -> Iterator[Message]:
+        order = tuple(range(len(self.exchange.shape)))
+        devices = max(known(tuple(end.sharding.mesh.devices for end in self.exchange.ends)))
+        for message in in_turn(way(as_int(device, "device", 0, devices - 1)), devices):
+            for runs in Pieces(message, order, self.piece):
+                yield Message(message.sender, message.receiver, runs)
+
+    def __str__(self) -> str:
+        return (
+            f"up to {count(self.peak_bytes, 'byte')} on a device: {amount(self.before_bytes)} "
+            f"before, {amount(self.after_bytes)} after, 2 pieces each way of up to "
+            f"{amount(self.piece_bytes)}"
+        )
 
 
 def jax_code(
