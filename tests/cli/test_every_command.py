@@ -228,6 +228,7 @@ JSON_OF = [
     ("shards 'f32[10,16]{1,0:T(8,128)}, sharding={devices=[4,2]<=[8]}'", ""),
     ("shards 'f32[61], (GEN_BLOCK(14,15,16,16)) ONTO 4' --device 2", " with --device"),
     (f'reshard "{SHARDED}" "{COLUMNS}"', ""),
+    ("reshard 'f32[64], (BLOCK) ONTO 4' 'f32[64], (CYCLIC) ONTO 4' --limit 200", " with --limit"),
     ("reshard --shape 16x16x16 {devices=[2,1,4]<=[8]} {devices=[1,8,1]<=[8]} --device 5",
      " with --device or --table"),
     ("reshard --log -", " with --log"),

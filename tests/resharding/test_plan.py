@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from itertools import product
 
 import pytest
 
 import morello_layouts as ml
 from morello_layouts.core.fields import plain
-from morello_layouts.machines.resharding import Plan
+from morello_layouts.machines.resharding import Plan, Schedule
+from tests.fuzz.resharding import question
 from tests.support.tables import each_row
 
 MESH = "f32[64,64], mesh={'x': 2, 'y': 4}, spec="
@@ -233,3 +235,46 @@ def test_lines_of_a_log() -> None:
 def test_hostile_logs_are_read_quickly() -> None:
     for text in ("go from sharding " + "{" * 20_000, "go from sharding {" + "{}" * 20_000):
         assert ml.rematerializations(text) == ()
+
+
+def test_pieces_in_their_order_never_wait_for_ever() -> None:
+    """Each device does its next piece only: all arrive, those of one distance at one time."""
+    for number in range(60):
+        found = question(33, number, devices=12, elements=80)
+        schedule = Schedule(found, 0, 0, 32, 1 + number % 7)
+        devices = max(int(str(end.sharding.mesh.devices)) for end in found.ends)
+        sends, receives = (
+            [deque(way(device)) for device in range(devices)]
+            for way in (schedule.sends, schedule.receives)
+        )
+        every = [piece for queue in receives for piece in queue]
+        assert all(0 < piece.size <= schedule.piece for piece in every)
+        messages = [message for device in range(devices) for message in found.receives(device)]
+        assert sum(piece.size for piece in every) == sum(message.size for message in messages)
+        turns = [(m.sender, (m.receiver - m.sender) % devices) for m in messages]
+        assert len({*turns}) == len(turns)
+        while any(sends):
+            ready = [q for q in sends if q and q[0] == next(iter(receives[q[0].receiver]), None)]
+            assert ready, found
+            for queue in ready:
+                receives[queue[0].receiver].popleft()
+                queue.popleft()
+        assert not any(receives)
+
+
+def test_a_schedule_keeps_to_its_limit() -> None:
+    array = "bf16[30,22]{1,0:T(8,128)(2,1)}, sharding={devices="
+    plan = ml.reshard(array + "[4,1]<=[4]}", array + "[1,4]<=[4]}")
+    whole = plan.schedule()
+    buffers = 8 * 128 * 2 + 32 * 128 * 2
+    assert (whole.before_bytes, whole.after_bytes, whole.piece) == (2048, 8192, 8 * 6)
+    assert whole.peak_bytes == buffers + 4 * 96
+    for limit in (buffers + 8, buffers + 100, buffers + 383, buffers + 10_000):
+        found = plan.schedule(limit)
+        assert found.peak_bytes <= limit
+        assert found.piece == whole.piece or found.peak_bytes + 4 * 2 > limit
+        assert max(piece.size for piece in found.sends(0)) <= found.piece
+    with pytest.raises(ml.LayoutError, match=f"from {buffers + 8}, got"):
+        plan.schedule(buffers + 7)
+    with pytest.raises(ml.LayoutError, match="device"):
+        list(whole.sends(4))

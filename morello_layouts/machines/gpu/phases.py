@@ -144,8 +144,8 @@ class SharedMemory:
 
     name: str  #: as users write it.
     lanes: int  #: lanes of a warp or wave.
-    #: the least bytes that its caches move. AMD's documents of CDNA 3 and 4 name lines of 128
-    #: bytes in both caches, and no part of a line.
+    #: the least bytes that its caches move. The documents of AMD's profiler name lines of 128 bytes
+    #: in both caches of an MI300, of which all requests are; an MI350 is taken to have the same.
     sector: int
     #: AMD's: for loads, stores and bytes of a lane the banks, and the first lanes of each run of
     #: four in a phase, in the first half of the wave; one number for phases of neighbours.
