@@ -413,7 +413,6 @@ class IndexMap(CoordinateMap):
 
         Raises:
             UnsupportedError: if the layout has no devices, or sizes are symbolic.
-            LayoutError: if there is no such device.
 
         >>> from morello_layouts import index_map
         >>> part = index_map("f32[10,16]{1,0:T(8,128)}, sharding={devices=[4,2]<=[8]}").local(5)

@@ -79,10 +79,9 @@ class Message:
 
 
 def in_turn(messages: Iterable[Message], devices: int) -> list[Message]:
-    """Return messages in the order in which devices send and receive them, the same for both.
+    """Return messages in the order in which all devices send and receive, so none waits for ever.
 
-    First are those to the next device, then those to the one behind it: of one distance, each
-    device sends at most one and receives at most one. Where all keep to it, none waits for ever.
+    First are those to the next device: of one distance, each sends and receives one at most.
     """
     return sorted(messages, key=lambda one: (one.receiver - one.sender) % devices)
 

@@ -437,16 +437,13 @@ def _levels(
                 for k, axis in axes.items()
                 if len(axis.digits) == 1 and stride <= axis.digits[0][1] < stride * size
             ]
-            is_one = bool(digit.first or digit.starts)
-            if is_one and len(inside) != 1 and digit.count != 1:
+            if (digit.first or digit.starts) and len(inside) != 1 and digit.count != 1:
                 inside = [k for k, axis in axes.items() if axis.digits == tuple(own)]
                 if not inside:
                     return None
-            sizes = [axes[k].size for k in inside]
+            sizes, how = [axes[k].size for k in inside], (digit.first, digit.starts)
             levels += [
-                CutLevel(
-                    digit.block * prod(sizes[j + 1 :]), k, axes[k].size, digit.first, digit.starts
-                )
+                CutLevel(digit.block * prod(sizes[j + 1 :]), k, axes[k].size, *how)
                 for j, k in enumerate(inside)
             ]
             if not inside and not is_nonnegative(digit.block - extent):
@@ -464,13 +461,8 @@ def _own_end(sharding: Sharding, shape: Sequence[Int], first: int) -> End:
     every = (x for dim, n in enumerate(shape) for x in sharding.digits(dim, n))
     joined = [x.axes for x in every if (x.first or x.starts) and len(x.axes) > 1]
     groups = [*joined, *((name,) for name in digits if not any(name in g for g in joined))]
-    own = [
-        MeshAxis(
-            group[0] if len(group) == 1 else f"({', '.join(group)})",
-            tuple(digits[x] for x in group),
-        )
-        for group in groups
-    ]
+    names = [group[0] if len(group) == 1 else f"({', '.join(group)})" for group in groups]
+    own = [MeshAxis(n, tuple(digits[x] for x in g)) for n, g in zip(names, groups, strict=True)]
     axes = dict(enumerate((axis for axis in own if axis.size > 1), first))
     cuts = _levels(sharding, shape, axes)
     assert cuts is not None  # rotated cuts have axes of their own here

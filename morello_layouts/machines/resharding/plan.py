@@ -271,15 +271,12 @@ class Plan(Displayed):
 
         Raises:
             LayoutError: if both buffers and pieces of an element are more than the limit.
-            UnsupportedError: if sizes are symbolic.
 
         >>> from morello_layouts import reshard
         >>> array = "f32[64,64], mesh={'x': 4}, spec="
         >>> plan = reshard(array + "P('x', None)", array + "P(None, 'x')").schedule(9000)
         >>> print(plan)
         up to 8,992 bytes on a device: 4,096 before, 4,096 after, 2 pieces each way of up to 200
-        >>> [(piece.receiver, piece.shape) for piece in plan.sends(1)][4:8]
-        [(2, (3, 16)), (2, (1, 16)), (3, (3, 16)), (3, (3, 16))]
         """
         bits = self.element_bits
         sizes = (prod(known(m.recipe.physical_shape)[1:]) for m in (self.source, self.target))

@@ -217,9 +217,8 @@ def _with(state: State, dim: int, cut: tuple[int, ...]) -> State:
 class Schedule(Displayed):
     """In which order devices send pieces, many at once, within the memory of each.
 
-    A device sends to one device and receives from one at a time, in one order, so none waits for
-    ever, and none waits for all. Two pieces are under way each way: one travels while the next is
-    packed, or the last unpacked.
+    A device sends to one device and receives from one at a time; none waits for all. Two pieces are
+    under way each way: one travels while the next is packed, or the last unpacked.
     """
 
     json_keys: ClassVar = ("peak_bytes", "before_bytes", "after_bytes", "piece_bytes", "piece")

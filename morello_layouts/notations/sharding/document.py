@@ -126,11 +126,11 @@ def by_block_cyclic(
     process, local, sizes = 0, [], []
     for g, n, dim in zip(coordinate, shape, dims, strict=True):
         if isinstance(dim, list):
-            ends = [min(sum(dim[: k + 1]), n) for k in range(len(dim))]
-            owner = next(k for k, end in enumerate(ends) if g < end)
+            ends = [min(sum(dim[:k]), n) for k in range(len(dim) + 1)]
+            owner = sum(end <= g for end in ends[1:])
             process = process * len(dim) + owner
-            local.append(g - (ends[owner - 1] if owner else 0))
-            sizes.append(max(b - a for a, b in pairwise([0, *ends])))
+            local.append(g - ends[owner])
+            sizes.append(max(b - a for a, b in pairwise(ends)))
             continue
         nb, source, count = dim
         process = process * count + (source + g // nb) % count

@@ -198,12 +198,7 @@ class MeshDigit:
     starts: tuple[int, ...] = ()
 
     def number(self, x: Any, extent: int) -> Any:
-        """Return the number of the block of an element: how many begin before it, but the first.
-
-        >>> from morello_layouts.core.expr import variable
-        >>> print(MeshDigit(3, 3, ("x",), 0, (0, 3, 4, 6)).number(variable("d0", 0, 5), 6))
-        (d0 + 2)//6 + (d0 + 3)//6
-        """
+        """Return the number of the listed block of an element: how many begin before it."""
         return sum(((x + (extent - s)) // extent for s in self.starts[1:-1] if s < extent), 0 * x)
 
 
@@ -308,12 +303,12 @@ class Sharding:
         counts = [self._count(level) for level in cut]
         if len(cut) == 1 and cut[0].sizes:
             return _listed(dim, extent, cut[0].sizes, counts[0])
-        is_nested = len(cut) > 1 and all(level.own and level.axes for level in cut[1:])
-        if not is_nested or not cut[0].axes or not isinstance(extent, int):
+        is_nested = len(cut) > 1 and cut[0].axes and all(x.own and x.axes for x in cut[1:])
+        is_known = all(isinstance(n, int) for n in (extent, *counts))
+        if not is_nested or not is_known or prod(known(counts)) > DEVICE_IDS:
             return None
-        if not all(isinstance(n, int) for n in counts) or prod(known(counts)) > DEVICE_IDS:
-            return None
-        sizes, within, is_even = [extent], extent, True
+        (within,), is_even = known((extent,)), True
+        sizes = [within]
         for n in known(counts):
             within = ceil_quotient(within, n)
             blocks = [-(-size // n) for size in sizes]
