@@ -96,8 +96,7 @@ def rematerializations(log: str, shape: Shape | None = None) -> tuple[Rematerial
 
 
 def _planned(pair: tuple[int, str, str, str, str], shape: Shape | None) -> Rematerialization:
-    *head, array = pair
-    _, _, source, target = head
+    head, (_, _, source, target, array) = pair[:4], pair
     with importing:
         from morello_layouts.machines.resharding.plan import Rematerialization
 

@@ -259,9 +259,9 @@ def reshard(
     if log is not None:
         from morello_layouts.core.description import count
 
-        found = api.rematerializations(log, shape)
+        pairs = api.rematerializations(log, shape)
         nothing = f"none of {count(len(log.splitlines()), 'line')} {_NO_PAIRS}"
-        return Answer({"pairs": found}, "\n".join(map(str, found)) or nothing, holds=bool(found))
+        return Answer({"pairs": pairs}, "\n".join(map(str, pairs)) or nothing, holds=bool(pairs))
     if source is None or target is None:
         raise LayoutError(
             f"shardings: expected two, got {'one' if source else 'none'}",
@@ -269,7 +269,7 @@ def reshard(
             "give both, or a log with --log",
         )
     plan = api.reshard(source, target, shape, **more)
-    found = plan if limit is None else plan.schedule(limit)
+    found: Plan | Schedule = plan if limit is None else plan.schedule(limit)
     if device is None and not table:
         return found
     messages = plan.table() if device is None else (*found.sends(device), *found.receives(device))

@@ -360,7 +360,7 @@ def _kept_going(failures: list[BaseException]) -> Iterator[None]:
 def _key() -> int:
     from mpi4py import MPI
 
-    return MPI.Comm.Create_keyval()
+    return int(MPI.Comm.Create_keyval())
 
 
 def _private(comm: MPI.Intracomm) -> MPI.Intracomm:

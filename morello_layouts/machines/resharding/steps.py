@@ -251,7 +251,8 @@ class Schedule(Displayed):
         order = tuple(range(len(self.exchange.shape)))
         devices = max(known(tuple(end.sharding.mesh.devices for end in self.exchange.ends)))
         for message in in_turn(way(as_int(device, "device", 0, devices - 1)), devices):
-            for runs in Pieces(message, order, self.piece):
+            pieces = Pieces(message, order, self.piece)
+            for runs in map(pieces.__getitem__, range(len(pieces))):
                 yield Message(message.sender, message.receiver, runs)
 
     def __str__(self) -> str:

@@ -33,6 +33,7 @@ from morello_layouts.core.recipe import (
     Split,
     Step,
     Transpose,
+    known,
     linear_index,
 )
 from morello_layouts.core.recipe.steps import too_many_jumps
@@ -358,16 +359,15 @@ def _cut(axes: _Axes, digits: dict[int, MeshDigit], level: int) -> None:
 
 def _spread(digit: MeshDigit) -> tuple[int, ...]:
     """Return the place of each index among blocks that all have the size of the largest one."""
-    room, n = digit.block * digit.count, digit.starts[-1]
+    (block, room), n = known((digit.block, digit.block * digit.count)), digit.starts[-1]
     if room > DEVICE_IDS:
         raise UnsupportedError(
-            f"{digit.count} parts of up to {digit.block} elements, not all of one size",
+            f"{digit.count} parts of up to {block} elements, not all of one size",
             f"places of such parts are listed one by one, up to {DEVICE_IDS}",
             "give a size that the devices divide",
         )
-    used = [
-        k * digit.block + j for k, (a, b) in enumerate(pairwise(digit.starts)) for j in range(b - a)
-    ]
+    runs = enumerate(pairwise(digit.starts))
+    used = [k * block + j for k, (a, b) in runs for j in range(b - a)]
     return (*used, *sorted({*range(room)} - {*used})) if room > n else tuple(used)
 
 
@@ -476,7 +476,7 @@ def local_coordinates(
         for digit in sharding.digits(dim, n):
             number, inside, room = rest // digit.block, rest % digit.block, digit.block
             if digit.starts:
-                number = zero + digit.number(rest, n)
+                number = zero + digit.number(rest, *known((n,)))
                 inside = rest - sum(
                     ((rest + (n - s)) // n * (s - r) for r, s in pairwise(digit.starts) if s < n),
                     zero,

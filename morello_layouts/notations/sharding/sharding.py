@@ -300,17 +300,17 @@ class Sharding:
     def _listed_sizes(self, dim: int, extent: Int) -> list[int] | None:
         """The sizes of blocks that are listed, or cut by sizes of their own; else None."""
         cut = self.cuts[dim]
-        counts = [self._count(level) for level in cut]
         if len(cut) == 1 and cut[0].sizes:
-            return _listed(dim, extent, cut[0].sizes, counts[0])
+            return _listed(dim, extent, cut[0].sizes, self._count(cut[0]))
         is_nested = len(cut) > 1 and cut[0].axes and all(x.own and x.axes for x in cut[1:])
-        is_known = all(isinstance(n, int) for n in (extent, *counts))
-        if not is_nested or not is_known or prod(known(counts)) > DEVICE_IDS:
+        counts = [n for n in map(self._count, cut) if isinstance(n, int)]
+        is_known = isinstance(extent, int) and len(counts) == len(cut)
+        if not is_nested or not is_known or prod(counts) > DEVICE_IDS:
             return None
         (within,), is_even = known((extent,)), True
         sizes = [within]
-        for n in known(counts):
-            within = ceil_quotient(within, n)
+        for n in counts:
+            within = -(-within // n)
             blocks = [-(-size // n) for size in sizes]
             is_even &= all(b == within for b, size in zip(blocks, sizes, strict=True) if size)
             pairs = zip(blocks, sizes, strict=True)

@@ -497,8 +497,8 @@ class BlockCyclic(Placement):
 
     def __post_init__(self) -> None:
         for k, (block, first, processes, _, sizes) in enumerate(self.dims):
-            for n in sizes:
-                as_int(n, "the size of a block", 0, part=("dims", k))
+            for size in sizes:
+                as_int(size, "the size of a block", 0, part=("dims", k))
             for name, n, least in (("block", block, 1), ("the number of processes", processes, 1)):
                 if n is not None and not isinstance(n, SizeExpr):
                     as_int(n, name, least, part=("dims", k, name))
