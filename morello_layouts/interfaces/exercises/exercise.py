@@ -28,7 +28,7 @@ _OUR_NAMES: Final = regex(r"\bd\d+\b")
 _NAME: Final = regex(r"(?<![\w])[A-Za-z_]\w*")
 _PRODUCT: Final = regex(r"(?<![\w])(\d+)([A-Za-z_]\w*)")
 _FRACTION: Final = regex(r"(?<!/)/(?!/)")
-_FEW: Final = {"max_rows": 12, "max_columns": 12, "max_slices": 2}  # of a reply's pictures
+_FEW: Final[Any] = {"max_rows": 12, "max_columns": 12, "max_slices": 2}  # of a reply's pictures
 _NUMBER: Final = regex(r"(?<![\w.])-?\d+(?![\w.])")
 _FUNCTIONS: Final = frozenset({"floor", "ceil", "ceiling", "Mod", "min", "max", "abs"})
 
