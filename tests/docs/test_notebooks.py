@@ -92,6 +92,28 @@ def test_text_reads_without_a_renderer_of_formulas(path: Path) -> None:
     assert not [source(cell) for cell in cells(path, "markdown") if "$" in source(cell)]
 
 
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_no_answer_stands_above_its_exercise(path: Path) -> None:
+    """Neither in text, code and outputs above, nor in the question and the hint."""
+    above = ""
+    for cell in nbformat.read(path, as_version=4).cells:
+        asked = re.fullmatch(r"ml\.exercises\.(\w+)", cell.source)
+        if asked is not None:
+            exercise = getattr(ml.exercises, asked[1])
+            seen = "".join(f"{above} {exercise.question} {exercise.hint}".split())
+            answer = "".join(str(exercise.solution).split())
+            assert len(answer) < 4 or answer not in seen, asked[1]
+        if "ml.exercises" not in cell.source:
+            above += cell.source
+            shown = [text for one in cell.get("outputs", ()) for text in _texts(one)]
+            above += "".join(shown)
+
+
+def _texts(output: nbformat.NotebookNode) -> list[str]:
+    data = output.get("data", {})
+    return [output.get("text", ""), data.get("text/plain", ""), data.get("text/html", "")]
+
+
 LACKING = """
 import json, os, sys
 absent, folder, name = sys.argv[1:]

@@ -39,7 +39,7 @@ WRONG: dict[str, list[tuple[Any, Any]]] = {
             (0, 2),
         ),
     ],
-    "swizzle_of_bytes": [("Sw<3,3,3>", 32), ("Sw<3,4,4>", 64)],
+    "swizzle_of_bytes": [("Sw<2,2,3>", 8), ("Sw<2,4,4>", 32)],
     "holder_of_an_element": [((0, 0), (0, 0)), ((7, 4), (1, 14))],
     "device_of_a_row": [
         ("i//4 + 4*(j//3)", (0, 3)),  # column by column
@@ -459,6 +459,8 @@ PASTED = [
     ("each_term_once", "[0, 1, 0 p(2)]"),
     ("position_of_any_element", "{2,1,0}"),
     ("fewer_mods", "[0, 1, 0 p(4), 1 p(4)]"),
+    ("odd_even_of_pairs", "[0, 0 oe(4), 0 p(2)]"),
+    ("swizzle_by_hand", "Sw<5,0,5> o 0 o (64,32):(32,1)"),
 ]
 
 

@@ -180,20 +180,20 @@ _SWIZZLE: Final = regex(r"\s*+(?:Sw|Swizzle)?\s*+<\s*(\d)\s*,\s*(\d)\s*,\s*(\d)\
 
 
 def on_bytes(answer: Any) -> Feedback:
-    """Check for the swizzle of bytes that moves elements of 16 bits as ``Sw<3,3,3>`` does."""
+    """Check for the swizzle of bytes that moves elements of 32 bits as ``Sw<2,2,3>`` does."""
     found = _SWIZZLE.fullmatch(answer) if isinstance(answer, str) else None
     if found is None:
-        return Feedback(False, "give a swizzle, such as Sw<3,3,3>")
+        return Feedback(False, "give a swizzle, such as Sw<2,2,3>")
     bits, base, shift = map(int, found.groups())
 
     def swizzled(x: int, base: int) -> int:
         return x ^ ((x >> base + shift) % (1 << bits)) << base
 
     for x in range(1 << 12):
-        right = 2 * (x ^ ((x >> 6) % 8) << 3)
-        if swizzled(2 * x, base) != right:
-            comment = f"element {x}, byte {2 * x}, goes to byte {right}, by yours to "
-            return Feedback(False, f"{comment}{swizzled(2 * x, base)}", x)
+        right = 4 * (x ^ ((x >> 5) % 4) << 2)
+        if swizzled(4 * x, base) != right:
+            comment = f"element {x}, byte {4 * x}, goes to byte {right}, by yours to "
+            return Feedback(False, f"{comment}{swizzled(4 * x, base)}", x)
     return Feedback(True, "each element goes to the same place")
 
 
