@@ -139,6 +139,11 @@ def test_a_notebook_runs_without_installing(driver: Any) -> None:
         field.send_keys('ml.exercises.row_by_row("4*i + j")')
         cell.find_element("tag name", "button").click()
         page.until(lambda: "✓" in cell.text)
+        page.until(lambda: page.script("return Boolean(navigator.serviceWorker.controller)"))
+    page.script("location.reload()")  # without a server
+    page.until(lambda: not page.all("main > .cell output > *"))
+    page.all("main > .cell button")[1].click()
+    page.until(lambda: page.all("output .svg svg"))
 
 
 def code_of(cell: Any) -> str:
