@@ -8,7 +8,8 @@ Question k of a seed is always the same. Each is about two layouts or formulas o
 verdict about sizes by name is right if it is right at each point of a grid: its condition, its
 formula of padding, its counterexample. A run with ``--table`` goes on from where the file ends.
 A wrong verdict, an exception and a slow question are asked again with ``--start k --count 1``.
-Prints how many were right, undecided (by reason), refused and wrong, and the shortest case.
+Prints how many were right, undecided (by reason), refused and wrong, and the shortest case. Two
+versions of the package give the same answers if their ``--answers FILE`` are equal.
 """
 
 from __future__ import annotations
@@ -67,6 +68,9 @@ QUESTIONS = {
 }
 
 Truth = Mapping[str, bool]
+
+ANSWERS: list[str] = []
+"""Each verdict with all that it says, if ``--answers`` asks for them."""
 
 
 class Judged(NamedTuple):
@@ -219,6 +223,9 @@ def outcome(kind: str, text: str, act: Callable[[], tuple[ml.Proof, str, int]]) 
         return Judged(kind, "refused", f"{text}: {error.args[0]}")
     except Exception as error:
         return Judged(kind, "wrong", f"{text}: {type(error).__name__}: {error}")
+    if ANSWERS:
+        said = (proof.holds, proof.counterexample, proof.condition, proof.unused, proof.reason)
+        ANSWERS.append(f"{text}: {' | '.join(map(str, (*said, *proof.assumptions)))}")
     has_condition = proof.condition is not None and (proof.condition.depends or points > 1)
     state = "wrong" if wrong else "undecided" if proof.holds is None else "right"
     return Judged(kind, state, f"{text}: {wrong or proof.reason}", has_condition, points)
@@ -509,11 +516,14 @@ def main() -> int:
     parser.add_argument("--conditions", type=int, help="ask about names until so many conditions")
     parser.add_argument("--share", type=float, help="of questions about sizes by name")
     parser.add_argument("--table", type=Path, help="a file to write to, and to go on from")
+    parser.add_argument("--answers", type=Path, help="a file for each verdict, to compare")
     given = parser.parse_args()
     share = given.share if given.share is not None else 1.0 if given.conditions else 0.06
     table = Table(given.seed, given.start, given.table, share)
     ask(given.seed, table.found["next"])  # loads what loads on first use
     asked = 0
+    if given.answers:
+        ANSWERS.append("answers")
 
     def is_done() -> bool:
         if given.conditions:
@@ -527,6 +537,8 @@ def main() -> int:
             table.write()
     table.write()
     table.show()
+    if given.answers:
+        given.answers.write_text("\n".join(ANSWERS) + "\n", encoding="utf-8")
     return int(any(counts["wrong"] for counts in table.found["kinds"].values()))
 
 
