@@ -1,4 +1,4 @@
-"""Programs of kinds that TPUs lay out badly: ten for the table of advice, more for hints."""
+"""Programs of kinds that TPUs lay out badly: ten, more for hints, and three for advice alone."""
 
 from __future__ import annotations
 
@@ -203,6 +203,39 @@ def scaled_rows(x: Any, scale: Any) -> Any:
     return jnp.tanh(x * scale) + 1
 
 
+def rotated(x: Any, wq: Any, wk: Any, angles: Any) -> Any:
+    """Return the scores of attention with rotated halves of heads of 100."""
+    half = wq.shape[2] // 2
+    cos, sin = jnp.cos(angles)[:, None], jnp.sin(angles)[:, None]
+
+    def turned(y: Any) -> Any:
+        a, b = y[..., :half], y[..., half:]
+        return jnp.concatenate([a * cos - b * sin, a * sin + b * cos], -1)
+
+    q, k = (turned(jnp.einsum("bsm,mhd->bshd", x, w)) for w in (wq, wk))
+    return jax.nn.softmax(jnp.einsum("bqhd,bkhd->bhqk", q, k), -1)
+
+
+def gated_recurrence(x: Any, gates: Any, first: Any) -> Any:
+    """Mix channels by short windows, and accumulate them by gates of 3 by 20, step by step."""
+    padded = jnp.pad(x, ((3, 0), (0, 0), (0, 0)))
+    mixed = sum(padded[k : k + x.shape[0]] * (0.25 + k) for k in range(4))
+
+    def step(state: Any, parts: Any) -> Any:
+        value, gate = parts
+        state = jax.nn.sigmoid(gate) * state + value
+        return state, jnp.tanh(state)
+
+    return lax.scan(step, first, (mixed, gates))
+
+
+def batch_norm(images: Any, scale: Any, shift: Any, mean: Any, square: Any) -> Any:
+    """Normalise images of 3 colours over all pixels, and update the averages."""
+    now, power = images.mean((0, 1, 2)), (images * images).mean((0, 1, 2))
+    normal = (images - now) * lax.rsqrt(power - now * now + 1e-5) * scale + shift
+    return jnp.maximum(normal, 0), 0.9 * mean + 0.1 * now, 0.9 * square + 0.1 * power
+
+
 def _f32(*sizes: int) -> str:
     return f"f32[{','.join(map(str, sizes))}]"
 
@@ -265,3 +298,13 @@ def hinted_programs() -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
         "masked": (masked, (_f32(300, 17, 200), "pred[300,17,200]")),
         "scaled rows": (scaled_rows, (_f32(700, 9, 130), _f32(130))),
     }  # fmt: skip
+
+
+def drawn_programs() -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
+    """Return three functions that were written when all kinds of advice were."""
+    weights = [_f32(300, 3, 100)] * 2
+    return {
+        "rotated heads": (rotated, (_f32(4, 300, 300), *weights, _f32(300, 50))),
+        "gated recurrence": (gated_recurrence, (_f32(2000, 3, 20), _f32(2000, 3, 20), _f32(3, 20))),
+        "batch norm": (batch_norm, (_f32(16, 112, 112, 3), *[_f32(3)] * 4)),
+    }

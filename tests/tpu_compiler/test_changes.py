@@ -1,5 +1,6 @@
 """Changes of JAX functions: each computes the same. They need JAX, which the extra [tpu] has."""
 
+import math
 import os
 import sys
 from collections.abc import Callable
@@ -20,7 +21,7 @@ jax = pytest.importorskip("jax", reason="the extra [tpu] is not installed")
 
 from jax import lax, numpy as jnp  # noqa: E402
 
-from morello_layouts.programs.tpu_compiler import arguments, operations  # noqa: E402
+from morello_layouts.programs.tpu_compiler import arguments, operations, values  # noqa: E402
 from morello_layouts.programs.tpu_compiler.operations import sites  # noqa: E402
 from morello_layouts.programs.tpu_compiler.program import (  # noqa: E402
     load_arguments,
@@ -104,7 +105,59 @@ def test_changed_functions_compute_the_same() -> None:
     assert not wrong
     assert kinds == {
         *("product as sums", "operand order", "sorting network", "long dimension last"),
-        *("scan in blocks", "scan unrolled"),
+        *("scan in blocks", "scan unrolled", "flat stacks"),
+    }
+
+
+def updated(weight: Any, gradient: Any, mean: Any) -> Any:
+    mean = 0.9 * mean + 0.1 * gradient
+    norm = jnp.sqrt(jnp.sum(gradient * gradient))
+    return weight - 1e-2 * jnp.sign(mean) / jnp.maximum(norm, 1), jax.nn.softmax(mean)
+
+
+def residual(x: Any, w: Any) -> Any:
+    def loss(x: Any) -> Any:
+        y = jax.jit(jnp.tanh)(x @ w.astype(jnp.float32))
+        for _ in range(3):
+            y = jnp.sin(y) @ y.T @ y / 50
+        return y.sum()
+
+    return jax.grad(loss)(x)
+
+
+def transposed(x: Any, w: Any) -> Any:
+    return jnp.abs(x) @ w.T, jnp.where(x > 0, 2.0, x)
+
+
+VALUES: list[tuple[Callable[..., Any], tuple[str, ...]]] = [
+    (updated, ("f32[40,7,33]",) * 3),
+    (residual, ("f32[30,20]", "f16[20,12]")),
+    (transposed, ("f32[30,20]", "f32[10,20]")),
+    (lambda x, y: jnp.concatenate([x, y * 2]).reshape(-1), ("f32[5,3]", "f32[4,3]")),
+]
+
+
+@pytest.mark.slow
+def test_changes_of_values_compute_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forms, layouts, values that are computed twice, arguments as they are read, bf16."""
+    monkeypatch.setattr(values, "_LEAST", 1)
+    wrong, kinds, unchanged = [], set(), []
+    for function, shapes in VALUES:
+        program = trace(function, shapes)
+        wanted = results(program, program)
+        for kind in values.VALUE_KINDS:
+            for candidate in kind(program):
+                kinds.add(candidate.kind)
+                changed = candidate.apply(program)
+                off = max(map(difference, wanted, results(changed, program)), default=0.0)
+                if off > (1e-5 if candidate.exact else 3e-2):
+                    wrong.append((candidate.kind, candidate.where, off))
+                if changed.module() == program.module():
+                    unchanged.append((candidate.kind, candidate.where))
+    assert (wrong, unchanged) == ([], [])
+    assert kinds == {
+        *("forms chosen together", "folding throughout", "layout inside"),
+        *("recomputed value", "conversion at the boundary", "value written", "value in bf16"),
     }
 
 
@@ -137,7 +190,7 @@ def test_other_forms_of_arguments_and_results(monkeypatch: pytest.MonkeyPatch) -
         if off > (1e-6 if candidate.exact else 1e-2) or same:
             wrong.append((candidate.kind, candidate.change, off))
     assert not wrong
-    assert kinds == {"folding", "axis order", "padding", "element type"}
+    assert kinds == {"axis order", "padding", "element type"}
     twice = program
     for candidate in arguments.other_forms(program):
         if candidate.kind == "padding":
@@ -239,32 +292,41 @@ def test_advice_shows_what_is_better_and_remembers(tmp_path: Path) -> None:
 
 
 def test_changed_function_that_differs_is_not_shown() -> None:
-    from morello_layouts.programs.tpu_compiler.advise import _Checks, _Trial, _Tried
+    from morello_layouts.programs.tpu_compiler.advise import _Checks, _Trial, _Trials, _Tried
     from morello_layouts.programs.tpu_compiler.program import Change
 
     program = trace(lambda x: x + 1, ("f32[8]",))
-    checks = _Checks(program, (), None)
+    trials = _Trials("v5e", Compiler(("false",)), None, None, math.inf)
+    checks = _Checks(program, (), trials)
     good = program.with_function(lambda x: [1 + x])
     bad = program.with_function(lambda x: [x + 2])
     candidate = Change("kind", "change", "where", lambda p: p)
     pytest.importorskip("flatbuffers", reason="jax.export needs it")
     trial = _Trial(Figures(1, 0, 0, None), ())
-    found = checks.advised(_Tried(candidate, good, trial))
+    same = _Tried(candidate, program, trial)
+    tried = [_Tried(candidate, good, trial), same, _Tried(candidate, bad, trial)]
+    found, unchanged, other = checks.advised(tried)
     assert found is not None
-    assert (found.equal, found.difference) == (True, 0.0)
-    assert checks.advised(_Tried(candidate, bad, trial)) is None
+    assert unchanged is not None
+    assert (found.equal, found.difference, other) == (True, 0.0, None)
+    assert unchanged.note == "the function itself is unchanged"
+    trials.stopped.set()
+    assert [a and a.note for a in checks.advised(tried[:1])] == [
+        "not compared: the search was ended"
+    ]
 
 
 def test_rounding_of_arguments_is_measured_and_told() -> None:
     """An exponential makes the rounding of bf16 large; a program alone would leave it out."""
-    from morello_layouts.programs.tpu_compiler.advise import _Checks, _Trial, _Tried
+    from morello_layouts.programs.tpu_compiler.advise import _Checks, _Trial, _Trials, _Tried
 
     pytest.importorskip("flatbuffers", reason="jax.export needs it")
     program = trace(lambda x: jnp.exp(12 * x).max(0), ("f32[1024,64]",))
     candidate = next(arguments.narrow_types(program))
     trial = _Trial(Figures(1, 0, 0, None), ())
     tried = _Tried(candidate, candidate.apply(program), trial)
-    found = _Checks(program, (), None).advised(tried)
+    trials = _Trials("v5e", Compiler(("false",)), None, None, math.inf)
+    (found,) = _Checks(program, (), trials).advised([tried])
     x = argument(program.avals[0], 0)
     wanted, rounded = (
         np.exp(12 * a.astype(np.float64)).max(0) for a in (x, x.astype(jnp.bfloat16))

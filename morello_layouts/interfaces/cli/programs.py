@@ -278,6 +278,7 @@ def tpu_compile(
     generation: str = "v5e",
     mesh: Mapping[str, int] | None = None,
     advise: bool = False,
+    minutes: Positive | None = None,
     dumps: File | None = None,
     seconds: Positive | None = None,
     gibibytes: Positive | None = None,
@@ -295,13 +296,15 @@ def tpu_compile(
             gives them.
         generation: the TPU.
         mesh: the axes of a mesh, for a function that is sharded.
-        advise: try changes, and list what is better.
+        advise: try changes, and list what is better. What was compiled once is known to later runs.
+        minutes: list what is found by then; Ctrl-C and SIGTERM list it at once.
         dumps: keep the compiler's dumps in a folder.
         seconds: the time of one compilation.
         gibibytes: the memory of one compilation.
         top: the number of most wasteful arrays to show.
     """
     os.environ.setdefault("JAX_PLATFORMS", "cpu")  # JAX would look for a TPU
+    from morello_layouts.outputs.kernels.build import cache_folder
     from morello_layouts.programs import tpu_compiler
     from morello_layouts.programs.tpu_compiler.process import bounded, libtpu_compiler
     from morello_layouts.programs.tpu_compiler.program import load_arguments, load_function
@@ -312,6 +315,7 @@ def tpu_compile(
     with _status() as progress:
         more: dict[str, Any] = {"compiler": compiler, "progress": progress, "mesh": mesh}
         if advise:
+            more |= {"minutes": minutes, "memory": cache_folder() / "tpu"}
             return tpu_compiler.advise(called, *given, generation=generation, **more)
         keep = None if dumps is None else Path(dumps)
         return tpu_compiler.diagnose(

@@ -3,49 +3,57 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
+from functools import cache, partial
+from importlib.metadata import PackageNotFoundError, version
+from math import inf
 from pathlib import Path
-from typing import Any, ClassVar, Final, TypeVar
+from threading import Event, current_thread, main_thread
+from time import monotonic
+from typing import Any, Final, TypeAlias, TypeVar
 
 from morello_layouts.core.checks import as_int
-from morello_layouts.core.description import count, listed
+from morello_layouts.core.description import listed
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.files import written
 from morello_layouts.core.limits import (
     ADVICE_CHECK_BYTES,
     ADVICE_CHECK_SECONDS,
+    ADVICE_CODE_SECONDS,
     ADVICE_COMPILATIONS,
     ADVICE_JOBS,
     ADVICE_TOGETHER,
 )
 from morello_layouts.errors import LayoutError
 from morello_layouts.programs.diagnostics.buffers import entry_arrays
-from morello_layouts.programs.report import (
-    Columns,
-    Report,
-    Summary,
-    Table,
-    TableCell,
-    bytes_cell,
-    bytes_text,
-    table_of,
-    text_cell,
+from morello_layouts.programs.tpu_compiler.advice import (
+    SAME,
+    Advice,
+    Advised,
+    compared_words,
+    is_better,
+    is_smaller,
+    saved,
 )
 from morello_layouts.programs.tpu_compiler.arguments import ARGUMENT_KINDS
 from morello_layouts.programs.tpu_compiler.compilation import (
     Figures,
     compile_module,
+    held_bytes,
     require_generation,
 )
 from morello_layouts.programs.tpu_compiler.operations import OPERATION_KINDS
 from morello_layouts.programs.tpu_compiler.process import (
     Compiler,
     Progress,
+    kept_warm,
     libtpu_compiler,
     run_in,
 )
@@ -56,183 +64,28 @@ from morello_layouts.programs.tpu_compiler.program import (
     key_of,
     trace,
 )
-
-_SAME: Final = 4096  # bytes that two compilations of one program may differ by
-_CYCLES: Final = 1.03  # an estimate, which moves by a percent when a buffer does
-_WORTH: Final = 0.99  # of the bytes before, for a change that is worth it
-
-
-@frozen
-class Advised:
-    """A change that makes a program better, as measured."""
-
-    json_keys: ClassVar = ("*",)
-
-    kind: str  #: of the change, such as ``donation``.
-    change: str  #: what to write, in a line.
-    where: str  #: the argument, result or operation that it changes.
-    after: Figures  #: the figures of the changed program.
-    #: whether no result of the changed function differed on the CPU; None if it was not compared.
-    equal: bool | None = None
-    note: str = "not compared"  #: how it was compared, and where it differed; or why not.
-    #: the largest difference over the largest value; None if it was not compared, or if one result
-    #: has a number where the other has NaN or an infinity.
-    difference: float | None = None
-
-
-def saved(before: Figures, after: Figures) -> int:
-    """Return the bytes that a change saves: at the peak, and of copies and relayouts."""
-    return before.peak_bytes - after.peak_bytes + before.moved_bytes - after.moved_bytes
-
-
-def is_better(before: Figures, after: Figures) -> bool:
-    """Whether a program has a smaller peak or fewer bytes of copies, and neither is larger.
-
-    Cycles are the compiler's estimate: 3 percent more are taken as the same.
-
-    >>> old = Figures(1 << 20, 0, 1 << 20, 1000)
-    >>> is_better(old, Figures(1 << 19, 0, 1 << 20, 1000))
-    True
-    >>> is_better(old, Figures(1 << 19, 0, 1 << 21, 1000))
-    False
-    """
-    pairs = [(before.peak_bytes, after.peak_bytes), (before.moved_bytes, after.moved_bytes)]
-    if any(new > old + _SAME for old, new in pairs):
-        return False
-    old, new = before.cycles, after.cycles
-    if old is not None and new is not None and new > old * _CYCLES:
-        return False
-    return any(new < old * _WORTH - _SAME for old, new in pairs)
-
-
-def is_smaller(before: Figures, after: Figures) -> bool:
-    """Whether a program has a smaller peak, by a percent or more."""
-    return after.peak_bytes < before.peak_bytes * _WORTH - _SAME
-
-
-@frozen
-class Advice(Report):
-    """Changes of a function that make its program better: ``print`` it, or see it in a notebook."""
-
-    json_keys: ClassVar = ("*",)
-
-    name: str  #: of the function.
-    generation: str  #: the generation of TPUs.
-    devices: int  #: the number of devices.
-    before: Figures  #: the figures of the program as it is.
-    #: the changes that save memory or copies, with no more of the other and, but for 3 percent, of
-    #: estimated cycles; the most bytes saved first.
-    advice: tuple[Advised, ...]
-    #: those that are better together than each alone; None if there are none.
-    together: Advised | None
-    compiled: int  #: the number of changes that were compiled.
-    refused: int  #: the number of changes that the compiler refused, or that do not fit.
-    worse: int  #: the number of changes that make nothing better, or something worse.
-    left: int  #: the number of changes that were not tried: of the budget, or interrupted.
-    #: the changes that have a smaller peak than all of these, and more copies or estimated cycles;
-    #: the smallest peak first.
-    memory_only: tuple[Advised, ...] = ()
-
-    @property
-    def best(self) -> Advised | None:
-        """The best of all: the changes together, or the first; None without advice."""
-        return self.together or next(iter(self.advice), None)
-
-    def summary(self) -> Summary:
-        """Return the verdict, the figures as they are, and the counts."""
-        best, before = self.best, self.before
-        if best is None:
-            verdict = "no change that was tried saves memory or copies at no cost"
-        else:
-            peak = f"{bytes_text(before.peak_bytes)} → {bytes_text(best.after.peak_bytes)}"
-            moved = f"{bytes_text(before.moved_bytes)} → {bytes_text(best.after.moved_bytes)}"
-            verdict = f"HBM at the peak {peak}, copies and relayouts {moved}"
-            if best.equal is False:
-                verdict += f", and {best.note.partition(';')[0]}"
-        where = "" if self.devices == 1 else f" on each of {self.devices} devices"
-        line = f"TPU {self.generation}{where}: {count(self.compiled, 'change')} compiled, "
-        line += f"{self.worse} of them not better, {self.refused} refused"
-        lines = [line]
-        for least in self.memory_only[:1]:
-            peak = f"{bytes_text(before.peak_bytes)} → {bytes_text(least.after.peak_bytes)}"
-            lines.insert(0, f"{least.kind} saves more memory, {peak}, {_cost(before, least.after)}")
-        warnings = [f"{count(self.left, 'change')} left untried"] if self.left else []
-        return Summary(f"{self.name}: {verdict}", tuple(lines), tuple(warnings))
-
-    def tables(self) -> tuple[Table, ...]:
-        """Return the program as it is and the changes together, and then each change."""
-        rows = [("as it is", self.before, "")]
-        if self.best is not None:
-            rows.append(
-                (self.best.kind, self.best.after, self.best.change if self.together else "")
-            )
-        both = table_of("Before and after", _COLUMNS, rows, lambda row: [row[2]] if row[2] else [])
-        lists = (
-            ("Each change alone: saves both", self.advice, _BOTH),
-            ("Saves memory", self.memory_only, _MEMORY),
-        )
-        each = (
-            table_of(
-                title,
-                _COLUMNS,
-                [(a.kind, a.after, a) for a in some],
-                lambda row: (f"{row[2].where}: {row[2].change}", row[2].note),
-                note=note,
-            )
-            for title, some, note in lists
-        )
-        return both, *each
-
-
-def _cost(before: Figures, after: Figures) -> str:
-    """Return what a change costs that saves memory, and what the estimate leaves out."""
-    costs = []
-    if after.moved_bytes > before.moved_bytes:
-        was, now = map(bytes_text, (before.moved_bytes, after.moved_bytes))
-        costs.append(f"copies and relayouts {was} → {now}")
-    if before.cycles is not None and after.cycles is not None and after.cycles > before.cycles:
-        costs.append(f"estimated cycles {before.cycles:,} → {after.cycles:,}")
-    if before.async_bytes != after.async_bytes:
-        was, now = map(bytes_text, (before.async_bytes, after.async_bytes))
-        costs.append(f"asynchronous copies to HBM, which the estimate leaves out, {was} → {now}")
-    return "; ".join(costs)
-
-
-_BOTH: Final = "memory or copies, at no more than 3 percent of estimated cycles"
-_MEMORY: Final = "at the cost of copies or estimated cycles"
-
-
-def cycles_cell(n: int | None) -> TableCell:
-    """Return a cell with an estimate of cycles."""
-    return TableCell("?", -1) if n is None else TableCell(f"{n:,}", n)
-
-
-_COLUMNS: Final[Columns[tuple[str, Figures, object]]] = (
-    ("HBM peak", lambda row: bytes_cell(row[1].peak_bytes)),
-    ("copies", lambda row: bytes_cell(row[1].moved_bytes)),
-    ("cycles", lambda row: cycles_cell(row[1].cycles)),
-    ("async to HBM", lambda row: bytes_cell(row[1].async_bytes)),
-    ("change", lambda row: text_cell(row[0])),
-)
-
+from morello_layouts.programs.tpu_compiler.values import VALUE_KINDS
 
 T = TypeVar("T")
 
-KINDS: Final = (*OPERATION_KINDS, *ARGUMENT_KINDS)
+KINDS: Final = (*OPERATION_KINDS, *ARGUMENT_KINDS, *VALUE_KINDS)
 """Every kind of change: a function from a program to its candidates."""
 
 _COMPARE: Final = str(Path(__file__).with_name("compare.py"))
 # After this dump the compiler only makes code of the program, for most of its time.
 _MEMORY_KNOWN: Final = "after_optimizations_after_buffer_assignment.txt"
+_Compared: TypeAlias = "str | Mapping[str, float | None]"
+"""The largest difference for each kind of arguments; or why it is not known."""
 _EXACT: Final = 1e-3  # relative difference of sums of numbers near 1 in another order
 
 
 @frozen
 class _Trial:
-    """A program that compiled: its figures, and the layouts of its arguments and results."""
+    """A program that compiled: its figures, its arguments' and results' layouts, its bytes."""
 
     figures: Figures
     layouts: tuple[str, ...]
+    held: Mapping[int, int] = field(default_factory=dict)  #: as ``Program.held``.
 
 
 @dataclass(slots=True)
@@ -243,38 +96,92 @@ class _Trials:
     compiler: Compiler
     progress: Progress | None
     memory: Path | None
+    until: float  #: the time at which the search is over, by ``monotonic``.
+    stopped: Event = field(default_factory=Event)
     known: dict[str, _Trial | None] = field(default_factory=dict)
 
-    def of(self, program: Program, until: str = "") -> Callable[[], _Trial | None]:
-        """Lower a program, and return a function that compiles it; it gives None if refused."""
-        module = program.stablehlo()
-        return partial(self._trial, key_of(module), bytecode(module), program.devices, until)
+    @property
+    def is_over(self) -> bool:
+        """Whether the user or the time has ended the search."""
+        return self.stopped.is_set() or monotonic() > self.until
 
-    def _trial(self, key: str, module: bytes, devices: int, until: str) -> _Trial | None:
-        key = f"{self.generation}_{key}" + ("_memory" if until else "")
+    def tick(self, _line: str = "") -> None:
+        """Raise an error if the search is over: it ends what runs."""
+        if self.is_over:
+            raise LayoutError("the search was ended")
+
+    def of(
+        self, program: Program, until: str = "", seconds: float = inf
+    ) -> Callable[[], _Trial | None]:
+        """Lower a program, and return a function that compiles it; None if that fails."""
+        module = program.stablehlo()
+        limit = min(seconds, self.compiler.seconds)
+        compiler = replace(self.compiler, until=until, seconds=limit)
+        return partial(self._trial, key_of(module), bytecode(module), program.devices, compiler)
+
+    def _trial(self, key: str, module: bytes, devices: int, compiler: Compiler) -> _Trial | None:
+        key = f"{self.generation}_{key}" + ("_memory" if compiler.until else "")
         if key in self.known:
             return self.known[key]
-        kept = None if self.memory is None else self.memory / f"{key}.2.json"  # 2: with async_bytes
+        # 3: with what is held.
+        kept = None if self.memory is None else self.memory / f"{key}.3_{_version()}.json"
         if kept is not None and kept.is_file():
             read = json.loads(kept.read_text())
-            found: _Trial | None = _Trial(Figures(**read["figures"]), tuple(read["layouts"]))
+            held = {int(n): size for n, size in read["held"].items()}
+            found: _Trial | None = _Trial(Figures(**read["figures"]), tuple(read["layouts"]), held)
         else:
-            found = self._compiled(module, devices, replace(self.compiler, until=until))
+            found = self._compiled(module, devices, compiler)
             if kept is not None and found is not None:
                 kept.parent.mkdir(parents=True, exist_ok=True)
                 with written(kept) as beside:
                     beside.write_text(json.dumps(asdict(found)))
-        self.known[key] = found
+        if not self.is_over:
+            self.known[key] = found
         return found
 
     def _compiled(self, module: bytes, devices: int, compiler: Compiler) -> _Trial | None:
         try:
-            found = compile_module(module, self.generation, devices, top=0, compiler=compiler)
+            self.tick()
+            found = compile_module(
+                module, self.generation, devices, top=0, compiler=compiler, progress=self.tick
+            )
         except LayoutError:
             return None
         parameters, results = entry_arrays(found.program)
         layouts = tuple(str(each.layout) for each in (*parameters, *results))
-        return None if found.error else _Trial(found.figures, layouts)
+        return None if found.error else _Trial(found.figures, layouts, held_bytes(found))
+
+
+@cache
+def _version() -> str:
+    """Return the version of libtpu, which decides what a program becomes."""
+    try:
+        return version("libtpu")
+    except PackageNotFoundError:
+        return ""
+
+
+@contextmanager
+def _interruptible(trials: _Trials) -> Iterator[None]:
+    """Let the first Ctrl-C or SIGTERM end the search, and the second the program."""
+    names = (signal.SIGINT, signal.SIGTERM)
+    if current_thread() is not main_thread():
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        trials.stopped.set()
+        restore()
+
+    def restore() -> None:
+        for name, handler in zip(names, before, strict=True):
+            signal.signal(name, handler)
+
+    before = [signal.signal(name, stop) for name in names]
+    try:
+        yield
+    finally:
+        restore()
 
 
 def advise(
@@ -283,6 +190,7 @@ def advise(
     generation: str = "v5e",
     mesh: Any = None,
     budget: int = ADVICE_COMPILATIONS,
+    minutes: float | None = None,
     compiler: Compiler | None = None,
     progress: Progress | None = None,
     memory: str | Path | None = None,
@@ -302,44 +210,58 @@ def advise(
         generation: one of ``ml.tpu.GENERATIONS``.
         mesh: as for :func:`diagnose`.
         budget: the number of changes that are compiled.
+        minutes: the time after which the advice holds what was found.
         compiler: the command that compiles, with its bounds.
         progress: is told, in a line, how far the work is.
-        memory: a folder that keeps the figures of each program; work that was interrupted goes on
-            from there.
+        memory: a folder that keeps the figures of each program: none is compiled a second time.
 
     Raises:
         LayoutError: if the compiler is not here, or refuses the program as it is.
 
-    An interruption by the user ends the search: the advice holds what was found until then.
+    Ctrl-C and SIGTERM end the search: the advice holds what was found until then.
     """
     require_generation(generation)
     budget = as_int(budget, "budget", fix="give the number of changes to compile")
-    compiler = libtpu_compiler() if compiler is None else compiler
-    program = trace(function, arguments, mesh)
+    given = libtpu_compiler() if compiler is None else compiler
     folder = None if memory is None else Path(memory)
-    trials = _Trials(generation, compiler, progress, folder)
+    began, seconds = monotonic(), inf if minutes is None else 60 * minutes
+    with kept_warm(given) as warm:
+        trials = _Trials(generation, warm, progress, folder, began + 0.75 * seconds)
+        with _interruptible(trials):
+            return _search(trials, trace(function, arguments, mesh), budget, began + seconds)
+
+
+def _search(trials: _Trials, program: Program, budget: int, until: float) -> Advice:
+    """Try changes until the trials are over, and compare what was found until a later time."""
     as_it_is = _as_it_is(trials, program)
     before = as_it_is.figures
+    program = replace(program, held=as_it_is.held)
     candidates = _in_turn([list(kind(program)) for kind in KINDS])
-    tried, refused, interrupted = _try_all(trials, program, candidates[:budget])
+    tried, refused = _try_all(trials, program, candidates[:budget])
     good, costly, unfit = _finished(trials, before, tried)
-    together = None if interrupted else _together(trials, good, _promising(before, tried))
+    together = None if trials.is_over else _together(trials, good, _promising(before, tried))
     least = together.trial.figures.peak_bytes if together else before.peak_bytes
-    costly = [found for found in costly if found.trial.figures.peak_bytes < least - _SAME]
-    refused += unfit
-    checks = _Checks(program, as_it_is.layouts, progress)
-    both, smaller = (tuple(filter(None, map(checks.advised, some))) for some in (good, costly))
+    costly = [found for found in costly if found.trial.figures.peak_bytes < least - SAME]
+    trials.until = until
+    checks = _Checks(program, as_it_is.layouts, trials)
+    more = [] if together is None else [together]
+    advised = checks.advised([*good, *costly, *more])
+    both, smaller = (
+        tuple(filter(None, some))
+        for some in (advised[: len(good)], advised[len(good) : len(good) + len(costly)])
+    )
+    wrong = len(good) + len(costly) - len(both) - len(smaller)
     return Advice(
         program.name,
-        generation,
+        trials.generation,
         program.devices,
         before,
         both,
-        None if together is None else checks.advised(together),
-        len(tried) + refused,
-        refused + len(good) + len(costly) - len(both) - len(smaller),
+        advised[-1] if more else None,
+        len(tried) - unfit,
+        refused + unfit + wrong,
         len(tried) - unfit - len(good) - len(costly),
-        interrupted + len(candidates[budget:]),
+        len(candidates) - len(tried) - refused,
         smaller,
     )
 
@@ -357,9 +279,12 @@ def _as_it_is(trials: _Trials, program: Program) -> _Trial:
     """Return the trial of the program without changes."""
     if trials.progress is not None:
         trials.progress("compiling the program as it is")
+    until, trials.until = trials.until, inf  # without it there is nothing to compare with
     found = trials.of(program)()
+    trials.until = until
     if found is not None:
         return found
+    trials.tick()
     again = compile_module(
         program.module(), trials.generation, program.devices, compiler=trials.compiler
     )
@@ -380,16 +305,23 @@ def _in_turn(kinds: Sequence[list[T]]) -> list[T]:
     return [kind[k] for k in range(longest) for kind in kinds if k < len(kind)]
 
 
+def _jobs() -> int:
+    """Return the number of programs that are compiled at once."""
+    return min(ADVICE_JOBS, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2)
+
+
 def _try_all(
     trials: _Trials, program: Program, candidates: Sequence[Change]
-) -> tuple[list[_Tried], int, int]:
-    """Compile changed programs, some at once: what compiled, what was refused, what remains."""
+) -> tuple[list[_Tried], int]:
+    """Compile changed programs, some at once: what compiled, and how many did not."""
     tried: dict[int, _Tried] = {}
     refused = 0
-    with ThreadPoolExecutor(ADVICE_JOBS) as pool:
+    with ThreadPoolExecutor(_jobs()) as pool:
         work = {}
         try:
             for k, candidate in enumerate(candidates):
+                if trials.is_over:
+                    break
                 changed = _changed(trials, candidate, program)
                 if changed is None:
                     refused += 1
@@ -399,15 +331,14 @@ def _try_all(
                 k, what = work[finished]
                 trial = finished.result()
                 if trial is None:
-                    refused += 1
+                    refused += not trials.is_over
                 else:
                     tried[k] = _Tried(candidates[k], what, trial)
                 if trials.progress is not None:
                     trials.progress(f"tried {len(tried) + refused} of {len(candidates)} changes")
         except KeyboardInterrupt:
-            pool.shutdown(wait=False, cancel_futures=True)
-    found = [tried[k] for k in sorted(tried)]
-    return found, refused, len(candidates) - len(tried) - refused
+            trials.stopped.set()
+    return [tried[k] for k in sorted(tried)], refused
 
 
 def _changed(
@@ -433,20 +364,29 @@ def _finished(
         is_least = is_smaller(before, figures) and figures.peak_bytes < least
         if is_least or is_better(before, figures):
             first.setdefault((found.candidate.kind, figures), found)
-    with ThreadPoolExecutor(ADVICE_JOBS) as pool:
-        work = [pool.submit(trials.of(found.program)) for found in first.values()]
-        whole = [each.result() for each in work]
-    done = [replace(f, trial=t) for f, t in zip(first.values(), whole, strict=True) if t]
+    best = sorted(first.values(), key=lambda found: -saved(before, found.trial.figures))
+    del best[2 * ADVICE_TOGETHER :]
+    with ThreadPoolExecutor(_jobs()) as pool:
+        whole = [each.result() for each in [pool.submit(_whole, trials, found) for found in best]]
+    done = [replace(f, trial=t) for f, t in zip(best, whole, strict=True) if t]
     good = [found for found in done if is_better(before, found.trial.figures)]
     least = min((found.trial.figures.peak_bytes for found in good), default=before.peak_bytes)
     costly = [
         found
         for found in done
-        if is_smaller(before, f := found.trial.figures) and f.peak_bytes < least - _SAME
+        if is_smaller(before, f := found.trial.figures) and f.peak_bytes < least - SAME
     ]
     good.sort(key=lambda found: -saved(before, found.trial.figures))
     costly.sort(key=lambda found: found.trial.figures.peak_bytes)
     return good, costly, len(whole) - len(done)
+
+
+def _whole(trials: _Trials, found: _Tried) -> _Trial | None:
+    """Return the figures with cycles; without, if making the code takes long or is interrupted."""
+    began = monotonic()
+    trial = trials.of(found.program, seconds=ADVICE_CODE_SECONDS)()
+    is_late = trials.is_over or monotonic() - began > ADVICE_CODE_SECONDS
+    return found.trial if trial is None and is_late else trial
 
 
 def _promising(before: Figures, tried: Sequence[_Tried]) -> list[_Tried]:
@@ -474,11 +414,13 @@ def _together(
     chosen = [best.candidate]
     others = [found for found in promising if found.candidate != best.candidate]
     for more in others[:ADVICE_TOGETHER]:
+        if trials.is_over:
+            break
         changed = _changed(trials, more.candidate, current.program)
         trial = None if changed is None else changed[1]()
         if not (changed and trial and is_better(current.trial.figures, trial.figures)):
             continue
-        whole = trials.of(changed[0])()
+        whole = _whole(trials, _Tried(more.candidate, changed[0], trial))
         if whole and is_better(current.trial.figures, whole.figures):
             chosen.append(more.candidate)
             current = _Tried(_joined(chosen), changed[0], whole)
@@ -501,18 +443,22 @@ class _Checks:
 
     program: Program
     layouts: tuple[str, ...]
-    progress: Progress | None
+    trials: _Trials
 
-    def advised(self, found: _Tried) -> Advised | None:
-        """Return a change with what was compared; None if it is not the same function after all."""
+    def advised(self, found: Sequence[_Tried]) -> list[Advised | None]:
+        """Return changes with what was compared; None for another function after all."""
+        if found and self.trials.progress is not None:
+            self.trials.progress("comparing results on the CPU")
+        others = [each for each in found if each.program.jaxpr is not self.program.jaxpr]
+        compared = iter(self._compared([each.program for each in others]))
+        return [self._advised(t, next(compared) if t in others else None) for t in found]
+
+    def _advised(self, found: _Tried, compared: _Compared | None) -> Advised | None:
         candidate, figures = found.candidate, found.trial.figures
         change = candidate.change + (self._chosen(found.trial) if candidate.chosen else "")
         advised = Advised(candidate.kind, change, candidate.where, figures)
-        if found.program.jaxpr is self.program.jaxpr:
+        if compared is None:
             return replace(advised, equal=True, note="the function itself is unchanged")
-        if self.progress is not None:
-            self.progress(f"comparing {candidate.kind} on the CPU")
-        compared = self._compared(found.program)
         if isinstance(compared, str):
             return replace(advised, note=compared)
         values = list(compared.values())
@@ -533,24 +479,50 @@ class _Checks:
         new = [f"{name} {after}" for name, before, after in rows if before != after]
         return f"; it chooses {listed(new[:6])}" if new else ""
 
-    def _compared(self, changed: Program) -> dict[str, float | None] | str:
+    def _compared(self, changed: Sequence[Program]) -> list[_Compared]:
         """Return the largest difference for each kind of arguments, or why there is none."""
         avals = (*self.program.avals, *self.program.result_avals)
+        if self.trials.is_over:
+            return ["not compared: the search was ended"] * len(changed)
         if sum(aval.size * aval.dtype.itemsize for aval in avals) > ADVICE_CHECK_BYTES:
-            return "not compared: the arrays are too large to run on the CPU"
-        first = changed.first_avals or changed.avals
-        parts: dict[str, tuple[Callable[..., Any], Sequence[Any]]] = {
-            "given": (self.program.call, self.program.avals),
-            "changed": (changed.call, changed.avals),
-        }
-        if changed.encoders:
-            parts["stored"] = changed.stored, first
-        if changed.decoders:
-            parts["returned"] = changed.returned, changed.result_avals
+            return ["not compared: the arrays are too large to run on the CPU"] * len(changed)
+        found: list[_Compared] = []
+        functions = {"given": exported(self.program.call, self.program.avals)}
+        for program in changed:
+            k = found.count("")
+            try:
+                functions |= {f"{k}_{name}": part for name, part in _parts(program).items()}
+                found.append("")
+            except Exception as error:
+                found.append(f"not compared: {str(error).partition(chr(10))[0]}")
         try:
-            return _differences({name: exported(*part) for name, part in parts.items()})
-        except Exception as error:
-            return f"not compared: {str(error).partition(chr(10))[0]}"
+            compared = iter(self._differences(functions) if "" in found else ())
+        except LayoutError as error:
+            return [each or f"not compared: {error.what}" for each in found]
+        return [each or next(compared) for each in found]
+
+    def _differences(self, functions: Mapping[str, bytes]) -> list[_Compared]:
+        """Return the relative difference of results for each change; None where it has no bound."""
+        compare = Compiler((sys.executable, _COMPARE), ADVICE_CHECK_SECONDS * len(functions))
+        with tempfile.TemporaryDirectory(prefix="tpu_compare_") as name:
+            folder = Path(name)
+            for part, function in functions.items():
+                (folder / f"{part}.jax").write_bytes(function)
+            result = run_in(folder, compare, "comparing", self.trials.tick)
+        return [
+            f"not compared: {found['error'].partition(chr(10))[0]}" if "error" in found else found
+            for found in result["differences"]
+        ]
+
+
+def _parts(program: Program) -> dict[str, bytes]:
+    """Return the functions that a changed program is, as ``compare.py`` reads them."""
+    parts = {"changed": exported(program.call, program.avals)}
+    if program.encoders:
+        parts["stored"] = exported(program.stored, program.first_avals or program.avals)
+    if program.decoders:
+        parts["returned"] = exported(program.returned, program.result_avals)
+    return parts
 
 
 def _is_small(difference: float | None) -> bool:
@@ -563,32 +535,6 @@ def exported(function: Callable[..., Any], avals: Sequence[Any]) -> bytes:
     from jax import export
 
     structs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
-    return bytes(export.export(jax.jit(function), platforms=["cpu"])(*structs).serialize())
-
-
-def _differences(functions: Mapping[str, bytes]) -> dict[str, float | None]:
-    """Return the relative difference of two functions' results; None where it has no bound."""
-    compare = Compiler((sys.executable, _COMPARE), ADVICE_CHECK_SECONDS)
-    with tempfile.TemporaryDirectory(prefix="tpu_compare_") as name:
-        folder = Path(name)
-        for part, function in functions.items():
-            (folder / f"{part}.jax").write_bytes(function)
-        result = run_in(folder, compare, "comparing")
-    if "error" in result:
-        raise LayoutError(result["error"])
-    found: dict[str, float | None] = result["differences"]
-    return found
-
-
-def compared_words(found: Mapping[str, float | None]) -> str:
-    """Return in words how much results differ.
-
-    >>> compared_words({"near 1": 0.25, "near 1,000": 0.0})
-    'largest difference of results on the CPU over the largest value: 0.25 (near 1), 0 (near 1,000)'
-    >>> compared_words({"near 1": 0.0, "with NaN and infinities": 0.0})
-    'results on the CPU do not differ: arguments near 1, with NaN and infinities'
-    """
-    if set(found.values()) == {0.0}:
-        return f"results on the CPU do not differ: arguments {', '.join(found)}"
-    each = (f"{'no bound' if x is None else f'{x:.2g}'} ({kind})" for kind, x in found.items())
-    return f"largest difference of results on the CPU over the largest value: {', '.join(each)}"
+    layout = export.DisabledSafetyCheck.custom_call("LayoutConstraint")
+    made = export.export(jax.jit(function), platforms=["cpu"], disabled_checks=[layout])
+    return bytes(made(*structs).serialize())

@@ -94,14 +94,14 @@ def ordered_layouts(program: Program) -> Iterator[Change]:
     for is_result, avals in ((False, program.avals), (True, program.result_avals)):
         names = program.results if is_result else program.arguments
         for k in _large(avals):
-            for order in _orders(len(avals[k].shape)):
+            for order in orders(len(avals[k].shape)):
                 yield _ordered(k, order, names[k], is_result)
 
 
-def _orders(rank: int) -> list[tuple[int, ...]]:
+def orders(rank: int) -> list[tuple[int, ...]]:
     """Return orders of dimensions, major to minor: each dimension last once, and row-major.
 
-    >>> _orders(3)
+    >>> orders(3)
     [(0, 1, 2), (0, 2, 1), (1, 2, 0)]
     """
     if rank < 2:
@@ -133,7 +133,7 @@ def _with(modes: Modes, k: int, text: str) -> Modes:
 
 
 def other_forms(program: Program) -> Iterator[Change]:
-    """Arguments and results that are folded, padded, or with a long dimension last."""
+    """Arguments and results that are padded, or with a long dimension last."""
     for is_result, avals in ((False, program.avals), (True, program.result_avals)):
         names = program.results if is_result else program.arguments
         for k in _large(avals):
@@ -162,18 +162,10 @@ def _forms(shape: tuple[int, ...]) -> Iterator[_Form]:
     """Return forms of an array that take less padding: kind, words, and the functions both ways."""
     import jax.numpy as jnp
 
-    rank, size = len(shape), prod(shape)
-    if rank < 2 or not size:
+    rank = len(shape)
+    if rank < 2 or not prod(shape):
         return
-
-    def back(x: Any) -> Any:
-        return x.reshape(shape)
-
     if shape[-1] % _LANES:
-        yield "folding", f"jnp.reshape(x, ({size},))", lambda x: x.reshape(size), back
-        if rank > 2:
-            rows = (shape[0], size // shape[0])
-            yield "folding", f"jnp.reshape(x, {rows})", lambda x: x.reshape(rows), back
         longest = max(range(rank), key=lambda d: shape[d])
         if longest != rank - 1:
             yield (

@@ -3,12 +3,19 @@
 ``python child.py FOLDER`` reads ``program.mlir`` and ``job.json`` (topology, devices) there, and
 writes ``result.json``; XLA writes its dumps as ``XLA_FLAGS`` says. It imports nothing of this
 package, so that it starts with the compiler alone.
+
+``python child.py`` imports JAX once, which takes most of the time of a small compilation, and then
+forks for each folder in a line of its input; it prints the process's number. At the end of its
+input, as when its parent has died, it ends what it began.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -49,5 +56,32 @@ def main(folder: Path) -> None:
     (folder / "result.json").write_text(json.dumps(result))
 
 
+def serve() -> None:
+    """Compile the job of each folder that the input names, in a process that is forked for it."""
+    from jax._src.interpreters import mlir  # noqa: F401
+
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the system forgets what has ended
+    begun: list[int] = []
+    for line in sys.stdin:
+        folder = Path(line.rstrip("\n"))
+        process = os.fork()
+        if process == 0:
+            os.setsid()
+            os.chdir(folder)
+            log = os.open("log.txt", os.O_WRONLY | os.O_CREAT)
+            for stream in (1, 2):
+                os.dup2(log, stream)
+            flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_dump_to={folder / 'dumps'}"
+            os.environ["XLA_FLAGS"] = flags.strip()
+            main(folder)
+            os._exit(0)
+        begun.append(process)
+        sys.stdout.write(f"{process}\n")
+        sys.stdout.flush()
+    for process in begun:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process, signal.SIGKILL)
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    serve() if len(sys.argv) < 2 else main(Path(sys.argv[1]))

@@ -1,10 +1,11 @@
-"""The process that runs a function and a changed one on the CPU, and compares their results.
+"""The process that runs a function and changed ones on the CPU, and compares their results.
 
-``python compare.py FOLDER`` reads functions there that ``jax.export`` wrote: ``given.jax``, and of
-``stored.jax``, ``changed.jax`` and ``returned.jax`` those that are there, which run one after the
-other. Each is a program of its own, since XLA leaves out a rounding between two parts of one
-program. It calls both on the same arguments, and writes ``result.json``: the largest difference
-for each kind of arguments.
+``python compare.py FOLDER`` reads functions there that ``jax.export`` wrote: ``given.jax``, and for
+each change, numbered from 0, ``0_stored.jax``, ``0_changed.jax`` and ``0_returned.jax``, or those
+of them that are there, which run one after the other. Each is a program of its own, since XLA
+leaves out a rounding between two parts of one program. It calls all on the same arguments, and
+writes ``result.json``: for each change the largest difference for each kind of arguments, or an
+error.
 """
 
 from __future__ import annotations
@@ -90,20 +91,26 @@ def main(folder: Path) -> None:
         paths = [folder / f"{name}.jax" for name in names]
         return [export.deserialize(bytearray(p.read_bytes())) for p in paths if p.exists()]
 
-    try:
-        given, changed = read("given"), read("stored", "changed", "returned")
-        avals, found = given[0].in_avals, dict[str, float | None]()
-        for kind in SIZES:
-            flat = [argument(aval, k, kind) for k, aval in enumerate(avals)]
-            wanted = called(given, flat)
-            if largest_difference(wanted, called(given, [np.array(x) for x in flat])):
-                raise ValueError("the CPU's compiler gives two results for the same arguments")
-            largest = largest_difference(wanted, called(changed, flat))
-            found[kind] = largest if largest < float("inf") else None
-        result: dict[str, Any] = {"differences": found}
-    except Exception as error:
-        result = {"error": str(error) or type(error).__name__}
-    (folder / "result.json").write_text(json.dumps(result))
+    (given,) = read("given")
+    found: list[dict[str, Any]] = []
+    changes = [
+        read(*(f"{k}_{part}" for part in ("stored", "changed", "returned")))
+        for k in range(len(list(folder.glob("*_changed.jax"))))
+    ]
+    found = [{} for _ in changes]
+    for kind in SIZES:
+        flat = [argument(aval, k, kind) for k, aval in enumerate(given.in_avals)]
+        wanted = called([given], flat)
+        is_stable = not largest_difference(wanted, called([given], [np.array(x) for x in flat]))
+        for functions, differences in zip(changes, found, strict=True):
+            try:
+                if not is_stable:
+                    raise ValueError("the CPU's compiler gives two results for the same arguments")
+                largest = largest_difference(wanted, called(functions, flat))
+                differences[kind] = largest if largest < float("inf") else None
+            except Exception as error:
+                differences["error"] = str(error) or type(error).__name__
+    (folder / "result.json").write_text(json.dumps({"differences": found}))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from math import prod
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -261,6 +262,27 @@ def read_outcome(
     estimated = None if scheduled is None else cycles(read_hlo(scheduled))
     figures = Figures(hbm, vmem, moved, estimated, written)
     return Compilation(generation, devices, figures, outcome.error, diagnosis, program)
+
+
+def held_bytes(found: Compilation) -> dict[int, int]:
+    """Return the bytes of HBM that arrays hold and copies write, by the number of elements.
+
+    That is what a change of such an array can save: its largest buffer and its padding, and each
+    copy as often as its loop runs.
+    """
+    module, held = found.program, dict[int, int]()
+    for buffer in buffers_of(module, fused_names(module)):
+        shape = buffer.shape
+        if shape.layout is not None and shape.layout.memory_space == 0:
+            elements = prod(shape.shape)
+            size = 2 * shape.byte_size - shape.data_bytes
+            held[elements] = max(held.get(elements, 0), size)
+    trips = loop_trips(module)
+    for move in found.diagnosis.moves:
+        result, written = move.instruction.shape, moved_bytes([move], trips)
+        if isinstance(result, XlaShape) and written:
+            held[prod(result.shape)] = held.get(prod(result.shape), 0) + written
+    return held
 
 
 def require_generation(generation: str) -> None:

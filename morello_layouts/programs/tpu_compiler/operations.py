@@ -40,16 +40,31 @@ class Site:
         return tuple(v.aval for v in self.equation.invars)
 
     @property
+    def types(self) -> tuple[Any, ...]:
+        """The types of operands and results."""
+        return (*self.operands, *self.results)
+
+    @property
     def results(self) -> tuple[Any, ...]:
         """The types of the results."""
         return tuple(v.aval for v in self.equation.outvars)
 
+    def replaced(self, program: Program, by: Callable[..., Sequence[Any]]) -> Program:
+        """Return a program in which a function of equation and operands takes its place."""
+
+        def rule(equation: Any, operands: list[Any]) -> Sequence[Any] | None:
+            if equation.primitive.name != self.equation.primitive.name:
+                return None
+            return by(equation, *operands) if signature_of(equation) == self.signature else None
+
+        return rewritten(program, rule)
+
 
 def sites(program: Program, *primitives: str) -> list[Site]:
-    """Return the operations of a program with one of some names, each signature once."""
+    """Return the operations of a program, or those with some names, each signature once."""
     found: dict[str, Site] = {}
     for equation, times, source in _equations(program.jaxpr.jaxpr, 1, ""):
-        if equation.primitive.name in primitives:
+        if equation.primitive.name in primitives or not primitives:
             signature = signature_of(equation)
             first = found.setdefault(signature, Site(equation, signature, 0, source))
             found[signature] = replace(first, times=first.times + times)
@@ -65,16 +80,16 @@ def signature_of(equation: Any) -> str:
 
 def _equations(jaxpr: Any, times: int, around: str) -> Iterator[tuple[Any, int, str]]:
     for equation in jaxpr.eqns:
-        source = _source(equation) or around
+        source = source_of(equation) or around
         yield equation, times, source
         name = equation.primitive.name
         if name in _CALLERS or name in _INLINED:
-            inner = times * (equation.params["length"] if name == "scan" else 1)
-            for nested in _nested(equation.params.values()):
-                yield from _equations(getattr(nested, "jaxpr", nested), inner, source)
+            repeats = times * (equation.params["length"] if name == "scan" else 1)
+            for inner in nested(equation.params.values()):
+                yield from _equations(getattr(inner, "jaxpr", inner), repeats, source)
 
 
-def _source(equation: Any) -> str:
+def source_of(equation: Any) -> str:
     """Return file and line of the user's code that made an equation."""
     from jax._src import source_info_util
 
@@ -82,10 +97,10 @@ def _source(equation: Any) -> str:
     return "" if frame is None else f"{PurePath(frame.file_name).name}:{frame.start_line}"
 
 
-def _nested(values: Any) -> Iterator[Any]:
+def nested(values: Any) -> Iterator[Any]:
     for value in values:
         if isinstance(value, tuple | list):
-            yield from _nested(value)
+            yield from nested(value)
         elif hasattr(value, "eqns"):
             yield value
 
@@ -94,23 +109,15 @@ def rewritten(program: Program, rule: Rule) -> Program:
     """Return a program in which a rule replaces operations, those in loops and calls too."""
 
     def function(*flat: Any) -> list[Any]:
-        return _evaluate(program.jaxpr.jaxpr, program.jaxpr.consts, flat, rule)
+        return evaluate(program.jaxpr.jaxpr, program.jaxpr.consts, flat, rule)
 
     return program.with_function(function)
 
 
-def replaced(program: Program, signature: str, by: Callable[..., Sequence[Any]]) -> Program:
-    """Return a program in which a function of equation and operands replaces one operation."""
+def evaluate(jaxpr: Any, constants: Sequence[Any], flat: Sequence[Any], rule: Rule) -> list[Any]:
+    """Return the results of a jaxpr, in which a rule replaces operations."""
+    from jax._src import source_info_util
 
-    def rule(equation: Any, operands: list[Any]) -> Sequence[Any] | None:
-        if signature.startswith(equation.primitive.name) and signature_of(equation) == signature:
-            return by(equation, *operands)
-        return None
-
-    return rewritten(program, rule)
-
-
-def _evaluate(jaxpr: Any, constants: Sequence[Any], flat: Sequence[Any], rule: Rule) -> list[Any]:
     values: dict[Any, Any] = {}
 
     def read(atom: Any) -> Any:
@@ -120,19 +127,20 @@ def _evaluate(jaxpr: Any, constants: Sequence[Any], flat: Sequence[Any], rule: R
     values.update(zip(jaxpr.invars, flat, strict=True))
     for equation in jaxpr.eqns:
         operands = [read(atom) for atom in equation.invars]
-        results = rule(equation, operands)
-        if results is None:
-            results = _bound(equation, operands, rule)
+        with source_info_util.user_context(equation.source_info.traceback):
+            results = rule(equation, operands)
+            if results is None:
+                results = bound(equation, operands, rule)
         values.update(zip(equation.outvars, results, strict=True))
     return [read(atom) for atom in jaxpr.outvars]
 
 
-def _bound(equation: Any, operands: list[Any], rule: Rule) -> Sequence[Any]:
+def bound(equation: Any, operands: list[Any], rule: Rule) -> Sequence[Any]:
     """Return the results of an equation, whose own functions are rewritten."""
     name, parameters = equation.primitive.name, equation.params
     if name in _INLINED:
-        called = next(_nested(parameters.values()))
-        return _evaluate(called.jaxpr, called.consts, operands, rule)
+        called = next(nested(parameters.values()))
+        return evaluate(called.jaxpr, called.consts, operands, rule)
     if name in _CALLERS:
         parameters = {key: _inside(value, rule) for key, value in parameters.items()}
     parameters = equation.primitive.get_bind_params(parameters)
@@ -154,7 +162,7 @@ def _inside(value: Any, rule: Rule) -> Any:
         jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=getattr(a, "weak_type", False))
         for a in (v.aval for v in inner.invars)
     ]
-    made = jax.make_jaxpr(lambda *flat: _evaluate(inner, constants, flat, rule))(*structs)
+    made = jax.make_jaxpr(lambda *flat: evaluate(inner, constants, flat, rule))(*structs)
     return made if closed else made.jaxpr
 
 
@@ -172,14 +180,13 @@ def _kind(
 ) -> Callable[[Program], Iterator[Change]]:
     """Return a kind of candidates, from what to write at a site and the function that does it."""
 
-    def cost(pair: tuple[Site, tuple[str, Rewrite]]) -> int:
-        elements: int = sum(prod(a.shape) for a in (*pair[0].operands, *pair[0].results))
-        return -pair[0].times * elements
-
     def candidates(program: Program) -> Iterator[Change]:
+        def cost(pair: tuple[Site, tuple[str, Rewrite]]) -> int:
+            return -pair[0].times * sum(map(program.bytes_of, pair[0].types))
+
         found = [(site, what) for site in sites(program, *primitives) if (what := change(site))]
         for site, (words, by) in sorted(found, key=cost)[:_SITES]:
-            apply = partial(replaced, signature=site.signature, by=by)
+            apply = partial(site.replaced, by=by)
             yield Change(name, words, where_of(site), apply)
 
     return candidates
@@ -374,8 +381,12 @@ def _blocked(block: int) -> Any:
             return found[:carries], found[carries:]
 
         def of_block(carry: Any, flat: Any) -> tuple[Any, Any]:
-            parts = [x.reshape(block, *s.shape[1:]) for x, s in zip(flat, stacks, strict=True)]
-            carry, stacked = lax.scan(step, carry, parts, length=block, reverse=reverse)
+            outer = () if block == 1 else (block,)
+            parts = [x.reshape(*outer, *s.shape[1:]) for x, s in zip(flat, stacks, strict=True)]
+            if block == 1:
+                carry, stacked = step(carry, parts)
+            else:
+                carry, stacked = lax.scan(step, carry, parts, length=block, reverse=reverse)
             return carry, [x.reshape(-1) for x in stacked]
 
         flat = [x.reshape(blocks, -1) for x in stacks]
@@ -384,6 +395,16 @@ def _blocked(block: int) -> Any:
         return [*carry, *(x.reshape(s) for x, s in zip(stacked, shapes, strict=True))]
 
     return scan
+
+
+def _flat_scan(site: Site) -> tuple[str, Rewrite] | None:
+    """Scan over stacks whose steps are flat: an update in place writes whole tiles."""
+    parts = [v.aval for v in _stacked(site.equation)]
+    words = (
+        "let a step of the scan take its parts flat and return them as x.reshape(-1), and reshape "
+        "what it stacked after the loop"
+    )
+    return (words, _blocked(1)) if any(len(a.shape) > 2 for a in parts) else None
 
 
 def _unrolled_scan(site: Site) -> tuple[str, Rewrite] | None:
@@ -412,6 +433,7 @@ OPERATION_KINDS: Final = (
     _kind("scan in blocks", ("scan",), _blocked_scan),
     _kind("long dimension last", ("sort", "cumsum", "cummax", "reduce_precision"), _moved_sort),
     _kind("operand order", ("dot_general",), _swapped_product),
+    _kind("flat stacks", ("scan",), _flat_scan),
     _kind("scan unrolled", ("scan",), _unrolled_scan),
 )
 """Each gives candidates that change operations."""

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import field, replace
 from functools import cache
+from math import prod
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from morello_layouts.core.fields import frozen
@@ -59,6 +60,17 @@ class Program:
     decoders: Conversions = ()
     #: the types of the arguments before any was stored in another form; else empty.
     first_avals: tuple[Any, ...] = ()
+    #: bytes that arrays take in HBM and that copies write, by the number of elements, as the
+    #: compiler left them; empty if it was not asked.
+    held: Mapping[int, int] = field(default_factory=dict, compare=False, repr=False)
+
+    def bytes_of(self, aval: Any) -> int:
+        """Return what arrays with a type's number of elements take, or its own bytes."""
+        if not hasattr(aval, "shape"):
+            return 0
+        elements: int = prod(aval.shape)
+        own = elements * int(getattr(aval.dtype, "itemsize", 4))
+        return self.held.get(elements, 0) if self.held else own
 
     @property
     def avals(self) -> tuple[Any, ...]:

@@ -1,0 +1,514 @@
+"""Changes of values inside a program: their layouts, forms and types, and when they are computed.
+
+Only values are changed whose elements the compiled program holds in HBM (``Program.held``): those
+inside a fusion take no bytes. The most bytes come first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from math import prod
+from typing import Any, Final, TypeAlias
+
+from morello_layouts.core.fields import frozen
+from morello_layouts.core.lazy import regex
+from morello_layouts.errors import LayoutError
+from morello_layouts.machines.tpu_layouts import default_layout
+from morello_layouts.programs.tpu_compiler.arguments import orders
+from morello_layouts.programs.tpu_compiler.operations import (
+    bound,
+    evaluate,
+    nested,
+    rewritten,
+    sites,
+    source_of,
+    where_of,
+)
+from morello_layouts.programs.tpu_compiler.program import Change, Program
+
+_LARGEST: Final = 4  # values or shapes of one kind of change, those with the most bytes first
+_LEAST: Final = 1 << 16  # bytes of a value that is worth a change
+_GAP: Final = 8  # operations between two uses of a value that is computed twice
+_CHAIN: Final = 24  # operations that are computed again for one value
+
+# Operations that compute each element of a result from those at the same place.
+_ELEMENTWISE: Final = regex(
+    "abs|add|add_any|and|atan2|cbrt|ceil|clamp|convert_element_type|copy|cosh?|div|eq|erf|exp|exp2|"
+    "expm1|floor|g[et]|integer_pow|is_finite|l[et]|log|log1p|logistic|max|min|mul|ne|neg|not|or|pow|"
+    "rem|round|rsqrt|select_n|sign|sinh?|sqrt|square|sub|tanh?|xor"
+)
+_REDUCTIONS: Final = frozenset({"reduce_sum", "reduce_max", "reduce_min"})
+
+
+def inlined(program: Program) -> Program:
+    """Return a program whose calls of functions under ``jax.jit`` are their operations."""
+
+    def rule(equation: Any, operands: list[Any]) -> Sequence[Any] | None:
+        if equation.primitive.name not in ("jit", "pjit"):
+            return None
+        called = equation.params["jaxpr"]
+        return evaluate(called.jaxpr, called.consts, operands, rule)
+
+    return rewritten(program, rule)
+
+
+def _shapes(program: Program) -> list[tuple[int, ...]]:
+    """Return the shapes of the largest values, arguments and results among them."""
+    found = {a.shape: program.bytes_of(a) for a in (*program.avals, *program.result_avals)}
+    for site in sites(program):
+        found.update({a.shape: program.bytes_of(a) for a in site.results if hasattr(a, "shape")})
+    large = [s for s, n in found.items() if len(s) > 1 and n >= _LEAST]
+    return sorted(large, key=lambda s: -found[s])[:_LARGEST]
+
+
+@frozen
+class Form:
+    """Another shape that an array is kept in: flat, or rows."""
+
+    shape: tuple[int, ...]  #: as the function has it.
+    kept: tuple[int, ...]  #: as it is kept.
+
+    @property
+    def words(self) -> str:
+        """What to write."""
+        return f"jnp.reshape(x, {self.kept})"
+
+    def encode(self, x: Any) -> Any:
+        """Return an array in this form."""
+        return x.reshape(self.kept)
+
+    def decode(self, x: Any) -> Any:
+        """Return an array in its shape."""
+        return x.reshape(self.shape)
+
+
+Pick: TypeAlias = Callable[[int, Any], Form | None]
+"""From the position and type of a value of an inlined function to its form; None as it is."""
+
+
+def folded_forms(shape: tuple[int, ...]) -> list[Form]:
+    """Return the folded forms of a shape whose last dimension does not fill its tiles.
+
+    >>> [form.kept for form in folded_forms((20, 7, 33))], folded_forms((8, 128))
+    ([(4620,), (20, 231)], [])
+    """
+    if len(shape) < 2 or not shape[-1] % 128 or not prod(shape):
+        return []
+    rows = [(shape[0], prod(shape[1:]))] if len(shape) > 2 else []
+    return [Form(shape, kept) for kept in ((prod(shape),), *rows)]
+
+
+def folded_shapes(program: Program) -> Iterator[Change]:
+    """All arrays of one shape folded: arguments, results, and what is computed in between."""
+    for shape in () if program.mesh else _shapes(program):
+        for form in folded_forms(shape):
+            pick = partial(_of_one_shape, form)
+            where = f"all arrays of shape {shape}"
+            words = f"keep them as {form.words}"
+            yield Change("folding throughout", words, where, partial(kept_in_forms, pick=pick))
+
+
+def _of_one_shape(form: Form, _position: int, aval: Any) -> Form | None:
+    return form if getattr(aval, "shape", ()) == form.shape else None
+
+
+def kept_in_forms(program: Program, pick: Pick) -> Program:
+    """Return an inlined program that keeps some values in other forms, arguments and results too.
+
+    What is computed for each element alone is computed in the form of its result; other operations
+    read and make arrays in their own shapes.
+    """
+    whole = inlined(program)
+    jaxpr = whole.jaxpr.jaxpr
+    of = {v: form for k, v in enumerate(values_of(jaxpr)) if (form := pick(k, v.aval))}
+    avals = [_kept_aval(v.aval, of.get(v)) for v in jaxpr.invars]
+
+    def function(*flat: Any) -> list[Any]:
+        values: dict[Any, Any] = dict(zip(jaxpr.constvars, whole.jaxpr.consts, strict=True))
+        values.update(zip(jaxpr.invars, flat, strict=True))
+
+        def read(atom: Any, form: Form | None) -> Any:
+            if hasattr(atom, "val"):
+                return atom.val
+            if atom in of and of[atom] == form:
+                return values[atom]
+            plain = of[atom].decode(values[atom]) if atom in of else values[atom]
+            return form.encode(plain) if form and plain.shape == form.shape else plain
+
+        for equation in jaxpr.eqns:
+            result = equation.outvars[0]
+            form = _form_of(equation, of)
+            if form is None:
+                plain = bound(equation, [read(a, None) for a in equation.invars], _as_it_is)
+                kept = [
+                    of[v].encode(x) if v in of else x
+                    for v, x in zip(equation.outvars, plain, strict=True)
+                ]
+                values.update(zip(equation.outvars, kept, strict=True))
+                continue
+            operands = [read(atom, form) for atom in equation.invars]
+            values[result] = _in_form(equation, operands, form)
+        return [read(a, None if hasattr(a, "val") else of.get(a)) for a in jaxpr.outvars]
+
+    found = whole.with_function(function, avals)
+    arguments = [(k, of[v]) for k, v in enumerate(jaxpr.invars) if v in of]
+    results = [(k, of[v]) for k, v in enumerate(jaxpr.outvars) if v in of]
+    moved, returned = ({k for k, _ in pairs} for pairs in (arguments, results))
+    return replace(
+        found,
+        parameter_modes=tuple(pair for pair in whole.parameter_modes if pair[0] not in moved),
+        result_modes=tuple(pair for pair in whole.result_modes if pair[0] not in returned),
+        encoders=(*whole.encoders, *((k, form.encode) for k, form in arguments)),
+        decoders=(*((k, form.decode) for k, form in results), *whole.decoders),
+        first_avals=whole.first_avals or whole.avals,
+    )
+
+
+def values_of(jaxpr: Any) -> list[Any]:
+    """Return the values of a jaxpr: its arguments, and the results of its operations."""
+    return [*jaxpr.invars, *(v for equation in jaxpr.eqns for v in equation.outvars)]
+
+
+def _kept_aval(aval: Any, form: Form | None) -> Any:
+    return aval if form is None else aval.update(shape=form.kept)
+
+
+def _form_of(equation: Any, of: Mapping[Any, Form]) -> Form | None:
+    """Return the form that an operation can be computed in; None for its own shapes."""
+    name, result = equation.primitive.name, equation.outvars[0]
+    shapes = [v.aval.shape for v in equation.invars if hasattr(v.aval, "shape")]
+    if name in _REDUCTIONS and len(equation.params["axes"]) == len(shapes[0]):
+        return None if hasattr(equation.invars[0], "val") else of.get(equation.invars[0])
+    form = of.get(result)
+    is_filled = name == "broadcast_in_dim" and shapes[0] == ()
+    is_alone = _ELEMENTWISE.fullmatch(name) and all(s in ((), result.aval.shape) for s in shapes)
+    return form if is_filled or is_alone else None
+
+
+def _in_form(equation: Any, operands: Sequence[Any], form: Form) -> Any:
+    parameters = dict(equation.params)
+    if equation.primitive.name == "broadcast_in_dim":
+        parameters["shape"] = form.kept
+    elif equation.primitive.name in _REDUCTIONS:
+        parameters["axes"] = tuple(range(len(form.kept)))
+    return equation.primitive.bind(*operands, **parameters)
+
+
+def chosen_forms(program: Program) -> Iterator[Change]:
+    """Forms of all large values, chosen together: the fewest bytes of arrays and of copies."""
+    whole = inlined(program)
+    values = values_of(whole.jaxpr.jaxpr)
+    seen: list[dict[int, Form]] = []
+    for weight in () if program.mesh else _COPY_WEIGHTS:
+        chosen = _solved(whole, weight)
+        if not chosen or chosen in seen:
+            continue
+        seen.append(chosen)
+        kept = {id(values[k]) for k in chosen}
+        jaxpr = whole.jaxpr.jaxpr
+        doors = [n for n, v in zip(program.arguments, jaxpr.invars, strict=True) if id(v) in kept]
+        doors += [n for n, v in zip(program.results, jaxpr.outvars, strict=True) if id(v) in kept]
+        words = "; ".join(dict.fromkeys(f.words for f in chosen.values()))
+        where = f"{', '.join(doors[:6])} and what is computed of them alone"
+        pick = partial(picked, chosen)
+        change = partial(kept_in_forms, pick=pick)
+        yield Change("forms chosen together", f"keep them as {words}", where, change)
+
+
+def picked(chosen: Mapping[int, Form], position: int, aval: Any) -> Form | None:
+    """Return the form of the value at a position, if it still has the shape."""
+    form = chosen.get(position)
+    return form if form and getattr(aval, "shape", ()) == form.shape else None
+
+
+# What a byte that is copied counts beside one that is held: copies are made and held as well.
+_COPY_WEIGHTS: Final = (2.0, 0.5, 0.1)
+
+
+def _solved(program: Program, weight: float) -> dict[int, Form]:
+    """Return the forms of values that take the fewest bytes, by integer programming.
+
+    An argument or result costs the bytes that its form takes by default, another value nothing: it
+    mostly stays in a fusion. An operation that is not computed element by element wants its
+    operands as they are. Where two values of an operation have different forms, one is copied.
+    """
+    import numpy as np
+    from scipy.optimize import LinearConstraint, milp
+    from scipy.sparse import coo_array
+
+    jaxpr = program.jaxpr.jaxpr
+    values = values_of(jaxpr)
+    number = {v: k for k, v in enumerate(values)}
+    doors = {*jaxpr.invars, *(v for v in jaxpr.outvars if not hasattr(v, "val"))}
+    cost: list[float] = []
+    column: dict[tuple[int, Form | None], int] = {}
+    for k, v in enumerate(values):
+        if (program.bytes_of(v.aval) or v in doors) and _reserved(v.aval) >= _LEAST:
+            counts = v in doors
+            for form in (None, *folded_forms(v.aval.shape)):
+                column[k, form] = len(cost)
+                cost.append(_reserved(_kept_aval(v.aval, form)) * counts)
+    rows: list[dict[int, float]] = [
+        {column[k, form]: 1 for form in (None, *folded_forms(values[k].aval.shape))}
+        for k in sorted({k for k, _ in column})
+    ]
+    integral, equal = len(cost), len(rows)
+    for equation in jaxpr.eqns:
+        result = number[equation.outvars[0]]
+        is_alone = _form_of(equation, _Always()) is not None
+        for atom in {a for a in equation.invars if not hasattr(a, "val")}:
+            k, copied = number.get(atom, -1), weight * _reserved(atom.aval)
+            for form in (None, *folded_forms(getattr(atom.aval, "shape", ()))):
+                if (k, form) not in column:
+                    continue
+                if is_alone and (result, form) in column:  # differs from the result's form
+                    rows.append({column[k, form]: 1, column[result, form]: -1, len(cost): -1})
+                    cost.append(copied)
+                elif form is not None and not is_alone:
+                    cost[column[k, form]] += copied
+        for v in () if is_alone else equation.outvars:
+            for form in folded_forms(getattr(v.aval, "shape", ())):
+                if (number[v], form) in column:
+                    cost[column[number[v], form]] += weight * _reserved(v.aval)
+    if not column:
+        return {}
+    places = [(r, c, x) for r, row in enumerate(rows) for c, x in row.items()]
+    r, c, x = (np.array(part) for part in zip(*places, strict=True))
+    matrix = coo_array((x, (r, c)), shape=(len(rows), len(cost)))
+    low = [1] * equal + [-np.inf] * (len(rows) - equal)
+    high = [1] * equal + [0] * (len(rows) - equal)
+    found = milp(
+        np.array(cost) / (1 << 10),
+        integrality=[1] * integral + [0] * (len(cost) - integral),
+        bounds=(0, 1),
+        constraints=LinearConstraint(matrix, low, high),
+        options={"time_limit": _SOLVER_SECONDS},
+    )
+    if found.x is None:
+        return {}
+    return {k: form for (k, form), at in column.items() if form and found.x[at] > 0.5}
+
+
+_SOLVER_SECONDS: Final = 10
+
+
+class _Always(dict[Any, Form]):
+    """Gives each value a form, to ask whether an operation is computed in one."""
+
+    def get(self, value: Any, default: Any = None) -> Any:
+        return Form((), ())
+
+
+def _reserved(aval: Any) -> int:
+    """Return the bytes that the compiler reserves for a parameter of a type."""
+    if not hasattr(aval, "shape"):
+        return 0
+    name = {"bool": "pred", "bfloat16": "bf16"}.get(str(aval.dtype))
+    if name is None:
+        name = str(aval.dtype).replace("float", "f").replace("uint", "u").replace("int", "s")
+    try:
+        return default_layout(name.replace("_", ""), aval.shape, "v5e").byte_size
+    except LayoutError:
+        return 0
+
+
+def constrained_values(program: Program) -> Iterator[Change]:
+    """Values of one shape inside a program in an order of dimensions."""
+    for shape in _shapes(program):
+        if not any(a.shape == shape for site in sites(program) for a in site.results):
+            continue
+        for order in orders(len(shape)):
+            words = f"with_layout_constraint(y, Layout(major_to_minor={order}))"
+            where = f"values of shape {shape} inside"
+            apply = partial(_laid_out, shape=shape, order=order)
+            yield Change("layout inside", f"{words} of jax.experimental.layout", where, apply)
+
+
+def _laid_out(program: Program, shape: tuple[int, ...], order: tuple[int, ...]) -> Program:
+    from jax.experimental.layout import Layout, with_layout_constraint
+
+    def rule(equation: Any, operands: list[Any]) -> Sequence[Any] | None:
+        found = bound(equation, operands, rule)
+        layout = Layout(major_to_minor=order)
+        return [with_layout_constraint(x, layout) if x.shape == shape else x for x in found]
+
+    return rewritten(program, rule)
+
+
+def stored_values(program: Program) -> Iterator[Change]:
+    """Values that are written as they are, or in bf16, between what makes them and what reads them.
+
+    Otherwise the compiler may compute one in each fusion that reads it, in the layout of each.
+    """
+    large = [
+        site
+        for site in sites(program)
+        if site.equation.primitive.name != "broadcast_in_dim"
+        and max(map(program.bytes_of, site.results), default=0) >= _LEAST
+        and not list(nested(site.equation.params.values()))
+    ]
+    large.sort(key=lambda site: -site.times * max(map(program.bytes_of, site.results)))
+    barrier = "jax.lax.optimization_barrier"
+    for site in large[:_LARGEST]:
+        apply, where = partial(site.replaced, by=partial(_written, "")), where_of(site)
+        yield Change("value written", f"{barrier}(y)", where, apply)
+        if all(str(a.dtype) == "float32" for a in site.results):
+            words = f"{barrier}(y.astype(jnp.bfloat16)).astype(jnp.float32)"
+            apply = partial(site.replaced, by=partial(_written, "bfloat16"))
+            yield Change("value in bf16", words, where, apply, exact=False)
+
+
+def _written(dtype: str, equation: Any, *operands: Any) -> Sequence[Any]:
+    from jax import lax
+
+    found = bound(equation, list(operands), _as_it_is)
+    return [lax.optimization_barrier(x.astype(dtype or x.dtype)).astype(x.dtype) for x in found]
+
+
+def _as_it_is(_equation: Any, _operands: list[Any]) -> None:
+    return None
+
+
+def recomputed_values(program: Program) -> Iterator[Change]:
+    """Values that are computed a second time before a use that comes much later."""
+    whole = inlined(program)
+    jaxpr = whole.jaxpr.jaxpr
+    made = {v: k for k, e in enumerate(jaxpr.eqns) for v in e.outvars}
+    uses: dict[Any, list[int]] = {}
+    for k, equation in enumerate(jaxpr.eqns):
+        for atom in equation.invars:
+            if not hasattr(atom, "val") and atom in made:
+                uses.setdefault(atom, []).append(k)
+    found = []
+    for value, at in uses.items():
+        first = made[value]
+        late = next((k for k in at if k - max([first, *(j for j in at if j < k)]) > _GAP), None)
+        if late is not None and whole.bytes_of(value.aval) >= _LEAST:
+            found.append((value, late))
+    found.sort(key=lambda pair: -whole.bytes_of(pair[0].aval))
+    for value, late in found[:_LARGEST]:
+        equation = jaxpr.eqns[made[value]]
+        where = f"{equation.primitive.name} to {value.aval.str_short()} at {source_of(equation)}"
+        words = (
+            "compute it again where it is used later, from jax.lax.optimization_barrier of its "
+            f"operands: at {source_of(jaxpr.eqns[late])}; jax.checkpoint around the operation"
+        )
+        again = partial(_recomputed, made=made[value], late=late)
+        yield Change("recomputed value", words, where, again)
+
+
+def _recomputed(program: Program, made: int, late: int) -> Program:
+    """Return the inlined program that computes a result again before a later equation."""
+    whole = inlined(program)
+    jaxpr = whole.jaxpr.jaxpr
+    first = {v: k for k, e in enumerate(jaxpr.eqns) for v in e.outvars}
+    target, user = jaxpr.eqns[made], jaxpr.eqns[late]
+    chain = _chain(jaxpr, first, made, late)
+    inside = {v for k in chain for v in jaxpr.eqns[k].outvars}
+
+    def function(*flat: Any) -> list[Any]:
+        from jax import lax
+
+        values: dict[Any, Any] = dict(zip(jaxpr.constvars, whole.jaxpr.consts, strict=True))
+        values.update(zip(jaxpr.invars, flat, strict=True))
+
+        def read(atom: Any) -> Any:
+            return atom.val if hasattr(atom, "val") else values[atom]
+
+        for k, equation in enumerate(jaxpr.eqns):
+            if k == late:
+                atoms = {a for j in chain for a in jaxpr.eqns[j].invars if not hasattr(a, "val")}
+                kept = [*(atoms - inside)]
+                after = [a for a in user.invars if not hasattr(a, "val") and a not in inside]
+                passed = lax.optimization_barrier([values[a] for a in (*kept, *after)])
+                again = {**values, **dict(zip((*kept, *after), passed, strict=True))}
+                for j in chain:
+                    each = jaxpr.eqns[j]
+                    operands = [a.val if hasattr(a, "val") else again[a] for a in each.invars]
+                    again.update(zip(each.outvars, bound(each, operands, _as_it_is), strict=True))
+                values.update({v: again[v] for v in target.outvars})
+            operands = [read(atom) for atom in equation.invars]
+            values.update(zip(equation.outvars, bound(equation, operands, _as_it_is), strict=True))
+        return [read(atom) for atom in jaxpr.outvars]
+
+    return whole.with_function(function)
+
+
+def _chain(jaxpr: Any, first: dict[Any, int], made: int, late: int) -> list[int]:
+    """Return equations to compute again: of values that nothing else needs so late."""
+    last: dict[Any, int] = {v: len(jaxpr.eqns) for v in jaxpr.outvars if not hasattr(v, "val")}
+    for k, equation in enumerate(jaxpr.eqns):
+        for atom in equation.invars:
+            if not hasattr(atom, "val"):
+                last[atom] = max(last.get(atom, 0), k)
+    chain, pending = {made}, [made]
+    while pending and len(chain) < _CHAIN:
+        for atom in jaxpr.eqns[pending.pop()].invars:
+            if not hasattr(atom, "val") and atom in first and last[atom] < late:
+                if first[atom] not in chain:
+                    pending.append(first[atom])
+                chain.add(first[atom])
+    return sorted(chain)
+
+
+def boundary_conversions(program: Program) -> Iterator[Change]:
+    """Arguments that are only read converted, transposed or reshaped: stored so by the caller."""
+    whole = inlined(program)
+    jaxpr = whole.jaxpr.jaxpr
+    for k, variable in enumerate(jaxpr.invars):
+        uses = [e for e in jaxpr.eqns if any(a is variable for a in e.invars)]
+        primitives = {e.primitive.name for e in uses}
+        types = {str(e.outvars[0].aval) for e in uses}
+        is_one = len(primitives) == len(types) == 1 and primitives <= set(_CONVERSIONS)
+        at_end = any(a is variable for a in jaxpr.outvars)
+        if not is_one or at_end or whole.bytes_of(variable.aval) < _LEAST or k in program.donated:
+            continue
+        (name,) = primitives
+        words = f"store it as {_CONVERSIONS[name]}, {uses[0].outvars[0].aval.str_short()}"
+        where = f"{program.arguments[k]}, which is only read so"
+        yield Change("conversion at the boundary", words, where, partial(_stored, position=k))
+
+
+_CONVERSIONS: Final = {
+    "convert_element_type": "converted",
+    "transpose": "transposed",
+    "reshape": "reshaped",
+}
+
+
+def _stored(program: Program, position: int) -> Program:
+    whole = inlined(program)
+    jaxpr = whole.jaxpr.jaxpr
+    variable = jaxpr.invars[position]
+    use = next(e for e in jaxpr.eqns if any(a is variable for a in e.invars))
+    avals = list(whole.avals)
+    avals[position] = use.outvars[0].aval
+
+    def function(*flat: Any) -> list[Any]:
+        def rule(_equation: Any, operands: list[Any]) -> Sequence[Any] | None:
+            return [flat[position]] if operands and operands[0] is flat[position] else None
+
+        return evaluate(jaxpr, whole.jaxpr.consts, flat, rule)
+
+    def encode(x: Any) -> Any:
+        return bound(use, [x], _as_it_is)[0]
+
+    return replace(
+        whole.with_function(function, avals),
+        parameter_modes=tuple(pair for pair in whole.parameter_modes if pair[0] != position),
+        encoders=(*whole.encoders, (position, encode)),
+        first_avals=whole.first_avals or whole.avals,
+    )
+
+
+VALUE_KINDS: Final = (
+    chosen_forms,
+    folded_shapes,
+    constrained_values,
+    recomputed_values,
+    boundary_conversions,
+    stored_values,
+)
+"""Each gives candidates that change values inside a program."""
