@@ -468,7 +468,10 @@ def boundary_conversions(program: Program) -> Iterator[Change]:
         (name,) = primitives
         words = f"store it as {_CONVERSIONS[name]}, {uses[0].outvars[0].aval.str_short()}"
         where = f"{program.arguments[k]}, which is only read so"
-        yield Change("conversion at the boundary", words, where, partial(_stored, position=k))
+        # Inside one program the compiler may leave the rounding out, outside it cannot.
+        is_exact = uses[0].outvars[0].aval.dtype.itemsize >= variable.aval.dtype.itemsize
+        apply = partial(_stored, position=k)
+        yield Change("conversion at the boundary", words, where, apply, is_exact)
 
 
 _CONVERSIONS: Final = {
