@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from ctypes import c_size_t, c_void_p
 from dataclasses import field, replace
 from math import lcm
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from morello_layouts.core.checks import shown
 from morello_layouts.core.expr import AffineExpr, Var
@@ -34,9 +34,6 @@ from morello_layouts.outputs.kernels.emit_c import require_function_name
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from morello_layouts.outputs.kernels.narrow import NarrowRelayout
-    from morello_layouts.outputs.kernels.relayout import Relayout
 
 _HEADS: Final = {
     "c": "#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n",
@@ -87,11 +84,22 @@ GATHERED: Final = (*_HEADS, "python")
 """The languages that these relayouts are written in."""
 
 
+class Moved(Protocol):
+    """What a ``Relayout`` says of two buffers."""
+
+    @property
+    def source(self) -> IndexMap: ...
+    @property
+    def target(self) -> IndexMap: ...
+    @property
+    def form(self) -> AffineExpr: ...
+
+
 @frozen(slots=False)
 class Gather:
     """A relayout of elements of 1 to 7 bits that lie side by side in bytes."""
 
-    relayout: Relayout  #: which element goes where.
+    relayout: Moved  #: which element goes where.
     width: int  #: the bits of an element.
     #: the bits of an element of padding; None to leave them as they are.
     fill: int | None = 0
@@ -324,7 +332,7 @@ class _Writer:
 class NarrowFunction:
     """A relayout of elements narrower than a byte as a function on bytes."""
 
-    relayout: NarrowRelayout | Gather  #: what it computes.
+    relayout: Any  #: what it computes: a ``NarrowRelayout`` or a ``Gather``.
     entry: Callable[..., object] | None  #: the function in C; None without a compiler.
     scratch: int  #: bytes of its scratch memory.
     names: tuple[str, ...] = ()  #: the sizes of a call.
