@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from morello_layouts import notations
+from morello_layouts.core.lazy import importing
 from morello_layouts.core.limits import EDITOR_PADDING, EXPLANATION_WIDTH
 from morello_layouts.core.maps.subject import Subject
 from morello_layouts.errors import LayoutError
@@ -102,8 +103,8 @@ def _warning(text: str, shape: str, access: str, places: int) -> str | None:
     told = None
     with suppress(LayoutError):
         if access == STATEMENT:
-            from morello_layouts.programs.mlir import read_mlir
-
+            with importing:
+                from morello_layouts.programs.mlir import read_mlir
             moves = getattr(read_mlir(text), "moves", ())
             told = next((move.words for move in moves if (move.ways or 1) > 1), None)
         elif access:
