@@ -311,7 +311,7 @@ EXERCISE_TEXT: Final = 2000  #: Characters of an answer to an exercise: real one
 EDITOR_MESSAGE: Final = 1 << 24
 EDITOR_CANDIDATES: Final = 8  #: Parts of a text around a place that are tried as a layout.
 EDITOR_QUESTIONS: Final = 2000  #: Different texts of a file that warnings are asked about.
-EDITOR_BATCH: Final = 10  #: Of these, asked at once: a hover waits for no more.
+EDITOR_BATCH: Final = 4  #: Of these, asked at once: a hover waits for no more.
 EDITOR_PADDING: Final = 4096  #: Bytes of padding that are not warned of: one tile of a TPU.
 EDITOR_PAUSE: Final = 0.4  #: Seconds without a change after which warnings are asked again.
 
