@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import product
 from pathlib import Path
 from random import Random
@@ -108,6 +109,34 @@ def test_a_claim_without_a_divisor_says_what_it_assumes() -> None:
 )  # fmt: skip
 def test_wrong_records_are_told_by_field_element_and_bit(text: str, verdict: str) -> None:
     assert ml.record(text).check().verdict == verdict
+
+
+def sized(random: Random) -> str:
+    """Fields of N, M or some numbers, at places that may leave the block or meet."""
+    sizes = [random.choice(["N", "M", "3", "1"]) for _ in range(random.randint(2, 4))]
+    fields = [f"f{k}: u8[{n}] at byte {random.choice([0, 2, 4, 7, 9, 12])}"
+              for k, n in enumerate(sizes)]  # fmt: skip
+    end = random.choice(["10 bytes", "N bytes", "16 bytes"])
+    return f"r: {end} {{ {'; '.join(fields)} }}"
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_conditions_of_several_fields_hold_together(seed: int) -> None:
+    """At each of some sizes, as integers have it: a condition of one field alone is too weak."""
+    text = sized(Random(seed))
+    found = ml.record(text).check()
+    fields = re.findall(r"u8\[(\w+)\] at byte (\d+)", text)
+    for sizes in ({"N": n, "M": m} for n, m in product((1, 2, 3, 5, 7, 9, 10, 16, 20), repeat=2)):
+        end = sizes["N"] if "N bytes" in text else int(text.split()[1])
+        spans = [range(int(at), int(at) + (sizes.get(n) or int(n))) for n, at in fields]
+        every = [byte for span in spans for byte in span]
+        truth = max(every) < end, len({*every}) == len(every)
+        for proof, wanted in zip((found.inside, found.disjoint), truth, strict=True):
+            told = proof.holds
+            if proof.condition is not None:
+                expr = proof.condition.expr
+                told = bool(expr.subs({x: sizes[x.name] for x in expr.free_symbols}))
+            assert told is wanted, (text, proof.verdict, sizes)
 
 
 # ---- certificates, explanations, pictures

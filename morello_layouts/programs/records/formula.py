@@ -6,6 +6,7 @@ A formula has integers, which are exact, and 32-bit floats; a sum of both is a f
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
@@ -57,8 +58,9 @@ def read_formula(record: Block) -> Term:
 
 def _tree(text: str) -> ast.expr:
     try:
-        return ast.parse(text[:RECORD_TEXT].strip(), mode="eval").body
-    except (SyntaxError, RecursionError, MemoryError, ValueError):
+        with warnings.catch_warnings(action="error"):  # such as of 0in
+            return ast.parse(text[:RECORD_TEXT].strip(), mode="eval").body
+    except (SyntaxError, SyntaxWarning, RecursionError, MemoryError, ValueError):
         raise ParseError(
             "a formula of values: expected an expression",
             "it has fields, indices, integers, + - * // % and min, max, abs, exp2",

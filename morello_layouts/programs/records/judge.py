@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, groupby
 from math import prod
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
-from morello_layouts.core.expr import canonicalize, coordinate_variables
+from morello_layouts.core.expr import AffineExpr, canonicalize, coordinate_variables
 from morello_layouts.core.expr.assumptions import meet_all
 from morello_layouts.core.expr.sizes import Int, evaluated, is_nonnegative
 from morello_layouts.core.expr.substitution import substitute
 from morello_layouts.core.fields import Displayed, frozen
-from morello_layouts.core.lazy import numpy as np
+from morello_layouts.core.lazy import numpy as np, sympy
 from morello_layouts.core.limits import RECORD_BITS
 from morello_layouts.core.maps import AffineMap
 from morello_layouts.errors import LayoutError, UnsupportedError
@@ -28,7 +28,7 @@ from morello_layouts.proof.certificate import (
 )
 from morello_layouts.proof.certificate_digits import Certificate
 from morello_layouts.proof.disjoint import DISJOINT, INSIDE, are_disjoint, is_below
-from morello_layouts.proof.verdict import Proof, SymbolicCounterexample, sizes_text
+from morello_layouts.proof.verdict import Condition, Proof, SymbolicCounterexample, sizes_text
 
 
 class _Claims(Displayed):
@@ -216,7 +216,8 @@ def _starts(record: Block) -> list[tuple[Int, int]]:
 def check(record: Block, *, budget: int | None = None) -> RecordProof:
     """Decide whether the fields stay inside, share no bit, and cover the record."""
     parts = record.parts
-    inside = _all(INSIDE, (_inside(part, record.bits, budget) for part in parts))
+    each = _outermost(parts, record.bits)
+    inside = _all(INSIDE, (_inside(part, record.bits, budget) for part in each))
     injective = _all("injective", (_injective(part, budget) for part in parts))
     disjoint = _all(DISJOINT, (_apart(a, b, budget) for a, b in combinations(parts, 2)))
     unused = None
@@ -226,23 +227,56 @@ def check(record: Block, *, budget: int | None = None) -> RecordProof:
     return RecordProof(record, inside, injective, disjoint, unused)
 
 
-def _all(claim: str, proofs: Iterator[Proof]) -> Proof:
-    """Return the first proof that does not hold; else one whose conditions hold for all."""
-    open_one: Proof | None = None
-    decider = ""
-    for one in proofs:
-        if one.holds is False:
-            return one
-        if one.holds is None and open_one is None:
-            open_one = one
-        decider = decider or one.decider
-    return Proof(claim, True, "every piece is", decider) if open_one is None else open_one
+def _all(claim: str, proofs: Iterable[Proof]) -> Proof:
+    """Return whether all proofs hold: for sizes that are names, under all of their conditions."""
+    each = [*proofs]
+    wrong = [one for one in each if one.holds is False]
+    open_ones = [one for one in each if one.holds is None]
+    found = {str(one.condition): one.condition for one in wrong if one.condition is not None}
+    never = [one for one in wrong if one.condition is None or one.condition.is_never]
+    if never or not wrong:
+        decider = next((one.decider for one in each if one.decider), "")
+        return next(iter([*never, *open_ones]), Proof(claim, True, "every piece is", decider))
+    if open_ones:  # some sizes fail, and nobody knows which all of them are
+        return replace(wrong[0], condition=None)
+    texts = (f"({text})" if " or " in text and len(found) > 1 else text for text in found)
+    own = [one.relation for one in found.values()]
+
+    def relation() -> Any:
+        return sympy.And(*(one() for one in own if one is not None))
+
+    joined = Condition(" and ".join(texts), None if None in own else relation)
+    return replace(wrong[0], condition=joined)
+
+
+def _outermost(parts: Sequence[PieceMap], end: Int) -> Iterator[PieceMap]:
+    """Yield the parts that may leave a block; of those without names the one that ends last."""
+    numbers = []
+    for part in parts:
+        if is_nonnegative(end - part.end):
+            continue
+        bits = prod(part.bits.sizes, start=1)
+        if part.bits.given[0].sizes() or not isinstance(bits, int) or bits > RECORD_BITS:
+            yield part
+        else:
+            numbers.append(part)
+    if numbers:
+        yield max(numbers, key=lambda part: bits_of(part).max())
 
 
 def _inside(part: PieceMap, end: Int, budget: int | None) -> Proof:
-    if is_nonnegative(end - part.end):
-        return Proof(INSIDE, True, f"{part.label} ends at bit {part.end} of {end}", "")
-    found = is_below(part.bits, end, budget=budget)
+    bits = prod(part.bits.sizes, start=1)
+    if part.bits.given[0].sizes() or not isinstance(bits, int) or bits > RECORD_BITS:
+        found = is_below(part.bits, end, budget=budget)
+    else:  # the last place alone, of which ISL need not find out
+        places = bits_of(part)
+        found = is_below(AffineMap((), (AffineExpr((), int(places.max())),)), end, budget=budget)
+        if found.holds is False:
+            own: Any = found.counterexample
+            is_sized = isinstance(own, SymbolicCounterexample)
+            outside = places >= (evaluated(end, own.sizes) if is_sized else end)
+            at = tuple(map(int, np.argwhere(outside)[0]))
+            found = replace(found, counterexample=replace(own, at=at) if is_sized else at)
     return _told(found, part, part, "{0} lies at bit {2}, and the block ends at bit {4}", end=end)
 
 
