@@ -26,7 +26,6 @@ from morello_layouts.outputs.kernels.nests import (
     Deinterleave,
     Interleave,
     LargeTransposition,
-    Nest,
     Transposition,
 )
 from morello_layouts.outputs.kernels.pieces import element_domains, held_by, padding_domains
@@ -36,7 +35,7 @@ from morello_layouts.outputs.kernels.plan import (
     domains_of,
     plan_kernel,
 )
-from morello_layouts.outputs.kernels.vectorize import vectorize, with_prefetch
+from morello_layouts.outputs.kernels.vectorize import vectorize
 
 PADDED = [
     ("{1,0:T(2,2)}", (3, 5)),
@@ -201,17 +200,6 @@ def test_whole_axes_are_transposed_directly() -> None:
     assert direct((360, 2048), 2) == {True}
     assert direct((12, 99), 4) == {True}
     assert direct((12, 1024), 4) == {False}  # too few rows, which evict each other
-
-
-def test_prefetch_buffers_are_contiguous_in_the_source() -> None:
-    found = moves("[0, 1]", "{1,0:T(8,128)(2,1)}", (256, 512), 2, to=1 << 60).nests
-    assert [(nest.prefetch, nest.inner_loops) for nest in found] == [(8192, 3)]
-    streams = moves("[0, 1]", "{1,0:T(8,128)(2,1)}", (256, 512), 2, to=0).nests
-    assert [nest.prefetch for nest in streams] == [0]
-    gap = Nest(
-        0, 0, (CopyAxis(9, 4096, 2048), CopyAxis(16, 128, 128)), Interleave(2, 2, 64, ((2, 2048),))
-    )
-    assert with_prefetch(gap) == gap
 
 
 @pytest.mark.parametrize("share", [False, True])

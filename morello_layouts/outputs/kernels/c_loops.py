@@ -45,7 +45,6 @@ from morello_layouts.outputs.kernels.nests import (
 from morello_layouts.outputs.kernels.permutations import permutation_lines
 from morello_layouts.outputs.kernels.plan import Kernel
 from morello_layouts.outputs.kernels.staging import StagedBlocks, image_of
-from morello_layouts.outputs.kernels.vectorize import MOST_PREFETCHED
 
 # The dimension that a loop walks over, and the elements of one step; None if it has no words.
 LoopLabel: TypeAlias = Callable[[CopyAxis], tuple[int, int] | None]
@@ -101,7 +100,7 @@ _MOST_UNROLLED: Final = 4  # vectors: compilers unroll a loop of a known count a
 # The names that the text of a kernel uses, and those that its headers use.
 _OWN: Final = regex(
     r"(t|s|i|j|p|v|r|e|x|y|some)\d*|[di]\d+(_\d*)?(_in\d+)?(_at|_end)*|k|tile|dim3|cuda\w*"
-    r"|(block|thread|grid)\w*|g|u|n|b|end|group|piece\d*|units|fill(_item|_line)?|from|to|strip"
+    r"|(block|thread|grid)\w*|g|u|n|b|end|group|piece\d*|units|fill(_item|_line)?|from|to"
     r"|image|blocks|parts?|phase|size_\w*|rows?\d*|stage|column|stream|source|target|size_t|NULL"
     r"|linux|unix|padding|vector|lanes|picks|done|[ab]\d+(_\d+)?"
     r"|u?int(ptr|max|_\w+|\d+)_t|mem\w+|str\w*|RELAYOUT\w*|relayout\w*|_.*"
@@ -258,8 +257,6 @@ def tree_lines(
     if isinstance(tree, FusedLoop):
         return _fused_lines(tree, hoist, at, depth, divided, streams=streams)
     at = _moved(at[0], tree.target, hoist), _moved(at[1], tree.source, hoist)
-    if tree.prefetch != 0:
-        return _prefetching_lines(tree, hoist, at, depth, divided)
     heads, (t, s) = loop_heads(
         tree.loops[: len(tree.loops) - tree.inner_loops], at, depth, hoist, divided
     )
@@ -336,38 +333,6 @@ def staged_lines(
     return nested(heads, [*starts, *body])
 
 
-def _prefetching_lines(
-    nest: Nest, hoist: Hoisted, at: tuple[str, str], depth: int, divided: int | None
-) -> list[str]:
-    """Return loops that copy a strip of the source to a prefetch buffer, and the loops over it."""
-    outer = len(nest.loops) - nest.inner_loops
-    around, at = loop_heads(nest.loops[:outer], at, depth, hoist, divided)
-    fixed, start = isinstance(nest.prefetch, int), at[1]
-    from_strip = at[0], "strip" if fixed else "from"
-    heads, (t, s) = loop_heads(nest.loops[outer:], from_strip, depth + outer, hoist, divided)
-    body = [
-        f"const unsigned char *s0 = {s};",
-        f"unsigned char *t0 = {t};",
-        *_micro_lines(nest, hoist, streams=False),
-        "RELAYOUT_COMPILER_BARRIER();",
-    ]
-    room = nest.prefetch if fixed else MOST_PREFETCHED
-    copied = [f"_Alignas({CACHE_LINE}) unsigned char strip[{room}];"]
-    if fixed:
-        copied.append(f"relayout_strip(strip, {start}, {nest.prefetch});")
-    else:
-        counts = [axis.count for axis in nest.loops[outer:] if not isinstance(axis.count, int)]
-        size = hoist(nest.prefetch)
-        fits = f"{size} % {CACHE_LINE} == 0 && {size} <= {MOST_PREFETCHED}"
-        test = " && ".join([*map(hoist, counts), fits])
-        # The compiler sees that no bytes are left, and so needs no call in this loop.
-        copy = f"relayout_strip(strip, from, {size} / {CACHE_LINE} * {CACHE_LINE}), from = strip;"
-        copied += [f"const unsigned char *from = {start};", f"if ({test}) {copy}"]
-    heads = [f"RELAYOUT_LOOP {head}" if head.startswith("for") else head for head in heads]
-    inner = nested(heads, body)
-    return nested(around, [*copied, *inner])
-
-
 def _unrolled(nest: Nest) -> int | None:
     """Return the loop that compilers would unroll if its trip count were constant."""
     if not isinstance(nest.micro, Interleave | Deinterleave):
@@ -389,7 +354,7 @@ def loop_heads(
 ) -> tuple[list[str], tuple[str, str]]:
     """Return the heads of loops, and the addresses within; a call does its share of one loop."""
     heads, (t, s) = [], at
-    in_target, in_source = (x.split()[0] in ("t", "s", "to", "from", "strip") for x in at)
+    in_target, in_source = (x.split()[0] in ("t", "s", "to", "from") for x in at)
     for k, axis in enumerate(loops, first):
         if axis.xor is not None:
             head, t, s = _swizzle_head(axis.xor, (t, s), k, hoist, divided=k == divided)

@@ -180,12 +180,9 @@ class Nest:
     #: the number of its iteration domain. Nests of one domain may write a place twice. None if no
     #: other nest writes to its places.
     domain: int | None = None
-    #: bytes of the source that are first copied to a prefetch buffer; 0 for none. If only the call
-    #: knows how many, they are copied if they are at most ``MOST_PREFETCHED``.
-    prefetch: Int = 0
     #: bytes of the image, a buffer that collects long runs of the target; 0 for none.
     image: int = 0
-    #: how many of the innermost loops read the prefetch buffer, or fill the image.
+    #: how many of the innermost loops fill the image.
     inner_loops: int = 0
 
 

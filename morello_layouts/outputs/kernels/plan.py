@@ -59,7 +59,6 @@ from morello_layouts.outputs.kernels.vectorize import (
     fill_nest,
     vectorize,
     with_padding,
-    with_prefetch,
 )
 
 # How much smaller a target is beyond the caches if it is one transposition: it writes to many rows
@@ -162,7 +161,7 @@ class KernelPlan:
             nest.micro.direct and nest.micro.width == CACHE_LINE
             if isinstance(nest.micro, Transposition)
             else (isinstance(nest.micro, Permutation) and nest.micro.is_run)
-            or (isinstance(nest.micro, Interleave | Deinterleave) and nest.prefetch == 0)
+            or isinstance(nest.micro, Interleave | Deinterleave)
             for nest in self.nests
         )
 
@@ -316,8 +315,13 @@ def _plan(kernel: Kernel, *, streams: bool, prefetch_target: bool) -> KernelPlan
         nests, padding = [], domains.padding
     elif streams:
         nests = [part for nest in nests for part in with_image(nest)]
-    else:
-        nests = [with_prefetch(nest, prefetch_target=prefetch_target) for nest in nests]
+    elif prefetch_target:
+        nests = [
+            replace(nest, micro=replace(nest.micro, prefetch_target=True))
+            if isinstance(nest.micro, Transposition) and nest.micro.direct
+            else nest
+            for nest in nests
+        ]
     if streams:
         staged = tuple(
             replace(part, out=tuple(x for nest in part.out for x in with_image(nest)))

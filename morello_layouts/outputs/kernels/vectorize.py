@@ -1,4 +1,4 @@
-"""Vectorize an iteration domain: choose its micro-kernel, its loops and its prefetch buffer."""
+"""Vectorize an iteration domain: choose its micro-kernel and its loops."""
 
 from __future__ import annotations
 
@@ -41,9 +41,6 @@ from morello_layouts.outputs.kernels.nests import (
 )
 from morello_layouts.outputs.kernels.permutations import PaddedAxis, permute
 
-# Bytes of a prefetch buffer: a smaller one saves nothing, a larger one leaves the first cache.
-_LEAST_PREFETCHED: Final = 1 << 10
-MOST_PREFETCHED: Final = 1 << 14
 # Bytes of the staging buffer of a transposition, in the first cache beside source and target.
 _STAGE: Final = 1 << 15
 # Rows that a processor reads ahead by itself, beside the target: it follows 32 runs (measured).
@@ -448,71 +445,3 @@ def _symbolic_block(axis: CopyAxis, step: int, most: int) -> int:
     largest = upper_bound(axis.count)
     whole = most // step * step
     return step if largest is not None and largest < whole else whole
-
-
-def with_prefetch(nest: Nest, *, prefetch_target: bool = False) -> Nest:
-    """Return an interleaving nest with a prefetch buffer for as many inner loops as fit.
-
-    A direct transposition loads lines of its target ahead instead, if it is told so.
-
-    The buffer is a contiguous strip of the source, copied to the first cache. The nest is returned
-    unchanged if its loops cover no contiguous strip. A strip of symbolic length may
-    have a few gaps.
-
-    >>> counts = ((32, 8192, 8192), (4, 2048, 512), (4, 256, 2048), (4, 64, 128))
-    >>> loops = tuple(CopyAxis(*one) for one in counts)
-    >>> nest = with_prefetch(Nest(0, 0, loops, Interleave(2, 2, 64, ((2, 1024),))))
-    >>> nest.prefetch, nest.inner_loops, [axis.target for axis in nest.loops]
-    (8192, 3, [8192, 2048, 512, 128])
-    """
-    if any(axis.xor for axis in nest.loops):
-        return nest
-    match nest.micro:
-        case Interleave(width=run, source=levels):
-            within = [CopyAxis(count, stride, 0) for count, stride in levels]
-        case Deinterleave(rows=rows, width=width):
-            run, within = rows * width, []
-        case Transposition(direct=True):
-            return replace(nest, micro=replace(nest.micro, prefetch_target=prefetch_target))
-        case _:
-            return nest
-    for k in range(len(nest.loops)):
-        size = _contiguous(run, [*within, *nest.loops[k:]])
-        if _LEAST_PREFETCHED <= size <= MOST_PREFETCHED:
-            return _prefetching(nest, k, size)
-    return _with_sized_prefetch(nest, run, within)
-
-
-def _with_sized_prefetch(nest: Nest, run: int, within: list[CopyAxis]) -> Nest:
-    """Return the nest with a prefetch buffer of symbolic length."""
-    for k in range(1, len(nest.loops)):
-        inner = nest.loops[k:]
-        axes = [*within, *inner]
-        fixed = all(isinstance(x, int) for axis in axes for x in (axis.count, axis.source))
-        if fixed or any(axis.clamp or axis.source == 0 for axis in inner):
-            return nest
-        span = run + sum((axis.count - 1) * axis.source for axis in axes)
-        moved = run * prod(axis.count for axis in axes)
-        if estimate(span) * 4 <= estimate(moved) * 5:  # at most a fifth of the strip is gaps
-            return _prefetching(nest, k, span)
-    return nest
-
-
-def _prefetching(nest: Nest, first: int, size: Int) -> Nest:
-    """Return the nest with a prefetch buffer for its loops from one on, in the target's order."""
-    inner = sorted(nest.loops[first:], key=lambda axis: -estimate(axis.target))
-    loops = (*nest.loops[:first], *inner)
-    return replace(nest, loops=loops, prefetch=size, inner_loops=len(inner))
-
-
-def _contiguous(run: int, axes: list[CopyAxis]) -> int:
-    """Return how many bytes of the source axes cover without a gap; 0 if there is one."""
-    size: Int = run
-    numbers = [x for axis in axes for x in (axis.count, axis.source, axis.target)]
-    if any(axis.clamp for axis in axes) or not all(isinstance(x, int) for x in numbers):
-        return 0
-    for axis in sorted(axes, key=lambda axis: estimate(axis.source)):
-        if axis.source != size:
-            return 0
-        size *= axis.count
-    return estimate(size)
