@@ -188,3 +188,9 @@ def test_a_candidate_that_was_skipped_may_be_free() -> None:
 
 def test_neither_of_two_arrays_is_the_smaller() -> None:
     assert ml.is_bitcast("f32[3,4]{1,0:T(4,8)}", "f32[4,5]{1,0:T(4,8)}").kind == "padding"
+
+
+def test_the_first_slot_is_found_behind_many_runs_that_agree() -> None:
+    """Of runs of 128 slots the first are looked at, 64 in a turn; row 130 is padding in one."""
+    one, other = "f32[256,130,100]{2,1,0:T(8,128)}", "f32[33280,100]{1,0:T(8,128)}"
+    assert ml.is_bitcast(one, other).slot == 130 * 128

@@ -47,3 +47,9 @@ def test_a_difference_past_the_elements_that_are_looked_at_is_found_by_increment
 def test_wrong_candidates_of_large_arrays_cost_little(a: str, b: str) -> None:
     """ISL looked for the first point of their difference for minutes."""
     assert ml.is_bitcast(a, b, correspondence="any").kind == "transpose"
+
+
+def test_the_first_of_a_few_elements_may_differ() -> None:
+    """Sums of coordinates have no increments: elements are looked at."""
+    found = ml.equal("lambda i, j: (i + j + 6)//7", "lambda i, j: 0*i + 1", (3, 3))
+    assert (found.counterexample, found.decider) == ((0, 0), "evaluation")
