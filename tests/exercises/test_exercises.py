@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import count, product, repeat
 from math import comb
 from typing import Any
 
@@ -56,10 +56,10 @@ WRONG: dict[str, list[tuple[Any, Any]]] = {
         ("36*i0 + 3*j0 + 12*i1 + j1", (0, 0, 1, 0)),  # row by row, without tiles
         ("48*i0 + 3*i1 + 4*j0 + j1", (0, 1, 0, 0)),
     ],
-    "loops_row_by_row": [
-        ("i0 j0 i1 j1", (1, 0)),  # the order of the buffer
-        (["j0", "i0", "i1", "j1"], (1, 0)),
-        (("i0", "i1", "j1", "j0"), (0, 3)),
+    "loops_column_by_column": [
+        ("i0 j0 i1 j1", (0, 1)),  # the order of the buffer
+        (["j0", "i0", "j1", "i1"], (0, 1)),
+        (("j1", "j0", "i0", "i1"), (0, 3)),
         ("i j", None),
         (7, None),
     ],
@@ -513,7 +513,7 @@ def test_a_reply_draws_both_and_hides_the_right_text() -> None:
         ("rounded_quotient", (98, 49)),
         ("longest_row", "N = 8"),
         ("two_way_pitch", "LD=34"),
-        ("loops_row_by_row", "i0,i1,j0,j1"),
+        ("loops_column_by_column", "j0,j1,i0,i1"),
         ("find_a_collision", "((0,63),(1,0))"),
         ("holder_of_an_element", "lane 7, register 2"),
         ("row_by_row", "offset = 4*i + j"),
@@ -538,3 +538,12 @@ def test_what_students_write_gets_an_error_that_helps(name: str, answer: str, to
     said = EXERCISES[name](answer)
     assert said.right is False
     assert told in said.comment
+
+
+def test_no_answer_is_read_without_end() -> None:
+    own: list[Any] = []
+    own.append(own)
+    for answer in (own, count(), repeat("a"), "9" * 1_900, 10**5_000, int, np.ndarray):
+        assert ml.exercises.find_a_collision(answer).right is False
+        assert ml.exercises.two_way_pitch(answer).right is False
+        assert str(ml.exercises.least_moved(answer)).startswith("Not yet")

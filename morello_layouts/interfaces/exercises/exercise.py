@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from html import escape
 from inspect import signature
@@ -278,7 +278,7 @@ class Exercise:
         """Check an answer; text that cannot be read is a wrong answer."""
         if self.check is not None:
             found = self.check(answer)
-            return self._with_reason(found, lambda known: self.check(known) == found)  # type: ignore[misc]
+            return self._with_reason(found, lambda known: _words(known) == _words(answer))
         try:
             given = self._map(answer)
             if self.formula and given.recipe is not None:
@@ -366,18 +366,26 @@ def numbers_of(answer: Any, count: int = 1) -> tuple[int, ...]:
     >>> numbers_of("LD = 34"), numbers_of(((0, 63), (1, 0)), 4), numbers_of("many"), numbers_of(0.5)
     ((34,), (0, 63, 1, 0), (-1,), (-1,))
     """
-    found = tuple(_numbers(answer))
+    found = tuple(n if n.bit_length() < 64 else -1 for n in _numbers(answer))
     return found if len(found) == count else (-1,) * count
 
 
-def _numbers(answer: Any) -> Iterator[int]:
+def _words(answer: Any) -> list[Any]:
+    """Return the numbers of an answer, or if it has none its names, however they are written."""
+    return [*_numbers(answer)] or _NAME.findall(str(answer)[:EXERCISE_TEXT])
+
+
+def _numbers(answer: Any, depth: int = 2) -> Iterator[int]:
+    if hasattr(answer, "tolist") and not isinstance(answer, type):  # of NumPy
+        answer = answer.tolist()
     if isinstance(answer, str):
         yield from map(int, _NUMBER.findall(answer[:EXERCISE_TEXT]))
-    elif isinstance(answer, Iterable):
+    elif isinstance(answer, list | tuple) and depth:
         for part in answer:
-            yield from _numbers(part)
+            yield from _numbers(part, depth - 1)
     else:
-        yield index(answer) if hasattr(answer, "__index__") else -1
+        is_whole = hasattr(answer, "__index__") and not isinstance(answer, type)
+        yield index(answer) if is_whole else -1
 
 
 def _slots(given: IndexMap | AffineMap) -> int | None:

@@ -253,8 +253,8 @@ def rows(answer: Any) -> Feedback:
 _LOOPS = {"i0": 2, "j0": 2, "i1": 2, "j1": 3}
 
 
-def row_by_row(answer: Any) -> Feedback:
-    """Check for an order of four loops that visits a matrix of 4 by 6 row by row."""
+def column_by_column(answer: Any) -> Feedback:
+    """Check for an order of four loops that visits a matrix of 4 by 6 column by column."""
     order = answer.replace(",", " ").split() if isinstance(answer, str) else answer
     order = tuple(order) if isinstance(order, list | tuple) else ()
     if sorted(map(str, order)) != sorted(_LOOPS):
@@ -264,9 +264,9 @@ def row_by_row(answer: Any) -> Feedback:
         at = dict(zip(order, values, strict=True))
         visited.append((2 * at["i0"] + at["i1"], 3 * at["j0"] + at["j1"]))
     for k, element in enumerate(visited):
-        if element != (expected := divmod(k, 6)):
+        if element != (expected := (k % 4, k // 4)):
             return Feedback(False, f"visit {k} is of {element}, not of {expected}", element)
-    return Feedback(True, "row by row, each element once")
+    return Feedback(True, "column by column, each element once")
 
 
 def _written(token: int, scale: int) -> int:
