@@ -126,13 +126,13 @@ def residual(x: Any, w: Any) -> Any:
 
 
 def transposed(x: Any, w: Any) -> Any:
-    return jnp.abs(x) @ w.T, jnp.where(x > 0, 2.0, x)
+    return jnp.abs(x) @ w.astype(jnp.float32).T, jnp.where(x > 0, 2.0, x)
 
 
 VALUES: list[tuple[Callable[..., Any], tuple[str, ...]]] = [
     (updated, ("f32[40,7,33]",) * 3),
     (residual, ("f32[30,20]", "f16[20,12]")),
-    (transposed, ("f32[30,20]", "f32[10,20]")),
+    (transposed, ("f32[30,20]", "f16[10,20]")),
     (lambda x, y: jnp.concatenate([x, y * 2]).reshape(-1), ("f32[5,3]", "f32[4,3]")),
 ]
 

@@ -466,7 +466,7 @@ def boundary_conversions(program: Program) -> Iterator[Change]:
         if not is_one or at_end or whole.bytes_of(variable.aval) < _LEAST or k in program.donated:
             continue
         (name,) = primitives
-        words = f"store it as {_CONVERSIONS[name]}, {uses[0].outvars[0].aval.str_short()}"
+        words = f"store it {_CONVERSIONS[name]}, as {uses[0].outvars[0].aval.str_short()}"
         where = f"{program.arguments[k]}, which is only read so"
         # Inside one program the compiler may leave the rounding out, outside it cannot.
         is_exact = uses[0].outvars[0].aval.dtype.itemsize >= variable.aval.dtype.itemsize
@@ -485,18 +485,18 @@ def _stored(program: Program, position: int) -> Program:
     whole = inlined(program)
     jaxpr = whole.jaxpr.jaxpr
     variable = jaxpr.invars[position]
-    use = next(e for e in jaxpr.eqns if any(a is variable for a in e.invars))
+    uses = [e for e in jaxpr.eqns if any(a is variable for a in e.invars)]
     avals = list(whole.avals)
-    avals[position] = use.outvars[0].aval
+    avals[position] = uses[0].outvars[0].aval
 
     def function(*flat: Any) -> list[Any]:
-        def rule(_equation: Any, operands: list[Any]) -> Sequence[Any] | None:
-            return [flat[position]] if operands and operands[0] is flat[position] else None
+        def rule(equation: Any, _operands: list[Any]) -> Sequence[Any] | None:
+            return [flat[position]] if any(equation is use for use in uses) else None
 
         return evaluate(jaxpr, whole.jaxpr.consts, flat, rule)
 
     def encode(x: Any) -> Any:
-        return bound(use, [x], _as_it_is)[0]
+        return bound(uses[0], [x], _as_it_is)[0]
 
     return replace(
         whole.with_function(function, avals),
