@@ -52,6 +52,10 @@ def test_report_of_advice() -> None:
         "60.00 MiB; estimated cycles 1,000 → 2,000; asynchronous copies to HBM, which the estimate "
         "leaves out, 9.00 MiB → 0 B"
     )
+    slow = replace(one, after=Figures(50 * MIB, 0, 0, None))
+    assert "its estimated cycles were not asked" in str(
+        Advice("f", "v5e", 1, BEFORE, (), None, 9, 2, 5, 0, (slow,))
+    )
     nothing = Advice("f", "v5e", 1, BEFORE, (), None, 9, 0, 9, 0)
     assert (
         nothing.summary().title == "f: no change that was tried saves memory or copies at no cost"

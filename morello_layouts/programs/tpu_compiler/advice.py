@@ -93,8 +93,8 @@ class Advice(Report):
     refused: int
     worse: int  #: the number of changes that make nothing better, or something worse.
     left: int  #: the number of changes that were not tried: of the budget, or interrupted.
-    #: the changes that have a smaller peak than all of these, and more copies or estimated cycles;
-    #: the smallest peak first.
+    #: the changes that have a smaller peak than all of these, and more copies or estimated cycles,
+    #: or cycles that are not known; the smallest peak first.
     memory_only: tuple[Advised, ...] = ()
 
     @property
@@ -154,7 +154,9 @@ def _cost(before: Figures, after: Figures) -> str:
     if after.moved_bytes > before.moved_bytes:
         was, now = map(bytes_text, (before.moved_bytes, after.moved_bytes))
         costs.append(f"copies and relayouts {was} → {now}")
-    if before.cycles is not None and after.cycles is not None and after.cycles > before.cycles:
+    if before.cycles is not None and after.cycles is None:
+        costs.append("its estimated cycles were not asked: making the code takes long")
+    elif before.cycles is not None and after.cycles is not None and after.cycles > before.cycles:
         costs.append(f"estimated cycles {before.cycles:,} → {after.cycles:,}")
     if before.async_bytes != after.async_bytes:
         was, now = map(bytes_text, (before.async_bytes, after.async_bytes))
@@ -163,7 +165,7 @@ def _cost(before: Figures, after: Figures) -> str:
 
 
 _BOTH: Final = "memory or copies, at no more than 3 percent of estimated cycles"
-_MEMORY: Final = "at the cost of copies or estimated cycles"
+_MEMORY: Final = "at the cost of copies or estimated cycles, or of cycles that are not known"
 
 
 def cycles_cell(n: int | None) -> TableCell:

@@ -369,7 +369,8 @@ def _finished(
     with ThreadPoolExecutor(_jobs()) as pool:
         whole = [each.result() for each in [pool.submit(_whole, trials, found) for found in best]]
     done = [replace(f, trial=t) for f, t in zip(best, whole, strict=True) if t]
-    good = [found for found in done if is_better(before, found.trial.figures)]
+    known = [f for f in done if f.trial.figures.cycles is not None or before.cycles is None]
+    good = [found for found in known if is_better(before, found.trial.figures)]
     least = min((found.trial.figures.peak_bytes for found in good), default=before.peak_bytes)
     costly = [
         found
@@ -421,7 +422,8 @@ def _together(
         if not (changed and trial and is_better(current.trial.figures, trial.figures)):
             continue
         whole = _whole(trials, _Tried(more.candidate, changed[0], trial))
-        if whole and is_better(current.trial.figures, whole.figures):
+        is_known = whole and (whole.figures.cycles or current.trial.figures.cycles is None)
+        if whole and is_known and is_better(current.trial.figures, whole.figures):
             chosen.append(more.candidate)
             current = _Tried(_joined(chosen), changed[0], whole)
     return current if len(chosen) > 1 else None
