@@ -323,8 +323,11 @@ class XegpuLayout(Layout):
                 size = data[k] if data else self._quotient(left, counts[k], k)
                 units = self._quotient(left, size, k)
                 dealt = counts[k] if name == "lane" else min(units, counts[k])
-                yield turns, DimDigit(dim, size * dealt, self._quotient(units, dealt, k))
-                yield name, DimDigit(None, 1, self._quotient(counts[k], dealt, k))  # copies
+                yield turns, DimDigit(dim, size * dealt, self._quotient(units, dealt, k, "units"))
+                yield (
+                    name,
+                    DimDigit(None, 1, self._quotient(counts[k], dealt, k, "threads")),
+                )  # copies
                 yield name, DimDigit(dim, size, dealt)
                 left = size
             if name == "warp" and self.inst_data and dim is not None:
@@ -334,10 +337,10 @@ class XegpuLayout(Layout):
         if dim is not None:
             yield "element", DimDigit(dim, 1, left)
 
-    def _quotient(self, n: int, size: int, k: int) -> int:
+    def _quotient(self, n: int, size: int, k: int, what: str = "elements") -> int:
         if n % size:
             raise ShapeError(
-                f"{self}: dimension {k} has {n}, which {size} does not divide",
+                f"{self}: dimension {k} has {n} {what}, which {size} does not divide",
                 "subgroups, instructions and lanes have whole units",
                 f"give a multiple of {size}",
             )

@@ -214,6 +214,8 @@ WRONG = [
     ('#tpu.vpad<"none">', (8, 128), "the value has no layout"),
     ('#tpu.vpad<"32,{0,0},(8,128)">', (128,), "expected at least 2 sizes"),
     ("#xegpu.layout<lane_layout = [1, 16]>", (8, 24), "which 16 does not divide"),
+    ("#xegpu.layout<lane_layout = [1, 16], lane_data = [1, 2]>", (8, 16),
+     "8 units, which 16 does not divide"),
     ("#xegpu.layout<sg_layout = [4], sg_data = [18]>", (24,), "which 18 does not divide"),
     ("#xegpu.layout<lane_layout = [1, 16], lane_data = [1]>", (8, 16), "expected 2 numbers"),
     ("#xegpu.layout<lane_data = [1]>", (8,), "expected sg_layout, inst_data or lane_layout"),
