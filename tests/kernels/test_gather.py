@@ -6,6 +6,7 @@ import ctypes
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import product
 from pathlib import Path
 from random import Random
@@ -43,11 +44,11 @@ class Side(NamedTuple):
         return padded.reshape(-(-m // a), a, -(-n // b), b).swapaxes(1, 2).reshape(-1)
 
 
-def bytes_of(slots: Any, width: int, order: str) -> bytes:
+def bytes_of(slots: Any, width: int, order: Any) -> bytes:
     """Numbers side by side, the first from the lowest or the highest bit."""
     bits = slots.reshape(-1, 1) >> np.arange(width) & 1
     bits = bits if order == "little" else bits[:, ::-1]
-    return np.packbits(bits.astype(np.uint8).reshape(-1), bitorder=order).tobytes()
+    return bytes(np.packbits(bits.astype(np.uint8).reshape(-1), bitorder=order))
 
 
 class Case(NamedTuple):
@@ -170,7 +171,15 @@ def test_numpy_moves_them_without_a_compiler() -> None:
     for case in CASES:
         width, options = case.relayout.bits, case.options
         fill = 0 if options["fill"] is ... else options["fill"]
-        gather = Gather(case.relayout, width or 0, fill, options["bitorder"])
+        move = case.relayout
+        gather = Gather(
+            move.source,
+            move.target,
+            partial(getattr, move, "form"),
+            width or 0,
+            fill,
+            options["bitorder"],
+        )
         made = np.full(len(case.wanted), 0xEE, np.uint8)
         gather.by_numpy(np.frombuffer(case.source, np.uint8), made, case.sizes)
         assert made.tobytes() == case.wanted, case.texts

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from ctypes import c_size_t, c_void_p
 from dataclasses import field, replace
 from math import lcm
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, cast
 
 from morello_layouts.core.checks import shown
 from morello_layouts.core.expr import AffineExpr, Var
@@ -34,6 +34,7 @@ from morello_layouts.outputs.kernels.emit_c import require_function_name
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
 
 _HEADS: Final = {
     "c": "#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n",
@@ -80,41 +81,24 @@ def {name}(source, target=None{sizes}):
 """
 _OWN: Final = {"q", "at", "bit", "bits", "own", "word", "slots", "turns", "found", "is_padding",
                "np"}  # fmt: skip
+_Order: TypeAlias = Literal["little", "big"]
 GATHERED: Final = (*_HEADS, "python")
 """The languages that these relayouts are written in."""
-
-
-class Moved(Protocol):
-    """What a ``Relayout`` says of two buffers."""
-
-    @property
-    def source(self) -> IndexMap: ...
-    @property
-    def target(self) -> IndexMap: ...
-    @property
-    def form(self) -> AffineExpr: ...
 
 
 @frozen(slots=False)
 class Gather:
     """A relayout of elements of 1 to 7 bits that lie side by side in bytes."""
 
-    relayout: Moved  #: which element goes where.
+    source: IndexMap  #: of the buffer that is read.
+    target: IndexMap  #: of the buffer that is written.
+    #: returns the source's offset of the element at the target's offset ``p``.
+    form: Callable[[], AffineExpr]
     width: int  #: the bits of an element.
     #: the bits of an element of padding; None to leave them as they are.
     fill: int | None = 0
     #: which end of a byte, and of an element, comes first in the source and in the target.
-    orders: tuple[str, str] = ("little", "little")
-
-    @property
-    def source(self) -> IndexMap:
-        """The index map of the buffer that is read."""
-        return self.relayout.source
-
-    @property
-    def target(self) -> IndexMap:
-        """The index map of the buffer that is written."""
-        return self.relayout.target
+    orders: tuple[_Order, _Order] = ("little", "little")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -185,7 +169,7 @@ class _Writer:
         self.limits = tuple((map_ints(x, self._number), self._number(n))
                             for x, n in of.target.inverse.limits)  # fmt: skip
         self.p = Var("p", Interval(0, self.slots - 1))
-        at = (("at", map_ints(of.relayout.form, self._number)),)
+        at = (("at", map_ints(of.form(), self._number)),)
         self.formulas = Formulas(
             "", "", (self.p,), at, self.limits or None, assumptions=self.assumptions
         )
@@ -328,11 +312,25 @@ class _Writer:
         return self._wide(BYTES[self.target].load(array, at, f"{bit} % 8", width, is_big=is_big))
 
 
+class Narrow(Protocol):
+    """A relayout of elements narrower than a byte, as its function asks it."""
+
+    @property
+    def width(self) -> int:
+        """The bits of an element."""
+
+    def sizes_at(self, sizes: Mapping[str, int], /) -> tuple[int, int]:
+        """Return the bytes of the source and of the target."""
+
+    def by_numpy(self, data: Any, made: Any, sizes: Mapping[str, int], /) -> None:
+        """Move all elements at once."""
+
+
 @frozen
 class NarrowFunction:
     """A relayout of elements narrower than a byte as a function on bytes."""
 
-    relayout: Any  #: what it computes: a ``NarrowRelayout`` or a ``Gather``.
+    relayout: Narrow  #: what it computes.
     entry: Callable[..., object] | None  #: the function in C; None without a compiler.
     scratch: int  #: bytes of its scratch memory.
     names: tuple[str, ...] = ()  #: the sizes of a call.

@@ -246,7 +246,7 @@ def narrow_relayout(relayout: Gather) -> NarrowRelayout | Gather:
 
     >>> from morello_layouts import relayout
     >>> r = relayout("[0, 1]", "[1, 0]", (4, 4))
-    >>> move = narrow_relayout(Gather(r, 4)).compile()
+    >>> move = narrow_relayout(Gather(r.source, r.target, lambda: r.form, 4)).compile()
     >>> [f"{byte:02x}" for byte in move(bytes.fromhex("1032547698badcfe"))]
     ['40', 'c8', '51', 'd9', '62', 'ea', '73', 'fb']
     """

@@ -270,9 +270,10 @@ class Relayout:
         elif fill is not None:
             fill = as_int(fill, "fill", -(1 << bits - 1), (1 << bits) - 1) & (1 << bits) - 1
         with importing:
-            from morello_layouts.outputs.kernels.narrow import Gather, narrow_relayout
+            from morello_layouts.outputs.kernels.gather import Gather
+            from morello_layouts.outputs.kernels.narrow import narrow_relayout
 
-        found = Gather(self, bits, fill, orders)
+        found = Gather(self.source, self.target, lambda: self.form, bits, fill, orders)
         return narrow_relayout(found) if target == "c" else found
 
     def _padding(self, fill: Any, items: np.dtype[Any], dtype: Any) -> bytes | None:

@@ -173,8 +173,8 @@ def insert(record: Block, fields: Mapping[str, Any]) -> Any:
         arrays[one.name] = given.reshape(-1, *shape)
         count = max(count, len(arrays[one.name]))
     rows = np.zeros((count, bytes_of_block(record) + 1), np.uint8)
-    every = [np.ravel(bits_of(part)) for part in record.parts]
-    shared = np.flatnonzero(np.bincount(np.concatenate(every)) > 1) if every else every
+    places = [np.ravel(bits_of(part)) for part in record.parts]
+    shared = np.flatnonzero(np.bincount(np.concatenate([*places, np.zeros(0, np.int64)])) > 1)
     if len(shared):
         raise ShapeError(f"two numbers share bit {shared[0]} of a block",
                          "each bit of a buffer is of one number",
