@@ -4,7 +4,8 @@
 multiple of memcpy's of the target's bytes, at 0 and at 16 bytes past a cache line: the least of
 the rounds, which are interleaved. ``--beside FOLDER`` measures in the same rounds the kernels of
 the package in another folder; ``--table`` the cases of relayout_table.py instead; ``--write``
-puts the means into docs/kernels_inside.md. Each result is compared with NumPy's.
+puts the means into docs/kernels_inside.md. Each result is compared with NumPy's. oneDNN reorders
+its own formats beside us, at the same places.
 """
 
 from __future__ import annotations
@@ -231,6 +232,30 @@ def measure(row: Row, kernels: list[str], rounds: int) -> list[float]:
     return [time / times[0] for time in times[1:]]
 
 
+def beside_onednn(found: dict[str, list[float]]) -> list[str]:
+    """The means of oneDNN's formats, and the cases that it does faster by over 5 %."""
+    lines = ["| formats | +0 | +16 | oneDNN, +0 | oneDNN, +16 |", "|---|---:|---:|---:|---:|"]
+    groups: dict[str, list[list[float]]] = {}
+    behind = []
+    for name, ratios in found.items():
+        kind, a, _, b, shape = name.split()
+        sizes = shape.split("x")
+        images = len(sizes) == 4 and "A" not in a + b and a + b != "abcdaBcd8b"
+        group = f"{kind}, images of {sizes[1]} channels" if images else "weights, three dimensions"
+        groups.setdefault(group, []).append(ratios)
+        if ratios[0] > 1.05 * ratios[2] or ratios[1] > 1.05 * ratios[3]:
+            behind.append(f"{name} {' '.join(f'{x:.2f}' for x in ratios)}")
+    for group, rows in groups.items():
+        means = (f"{geometric_mean(column):.2f}" for column in zip(*rows, strict=True))
+        lines.append(f"| {group}: {len(rows)} | {' | '.join(means)} |")
+    behind = behind or ["none"]
+    return [
+        *lines,
+        "",
+        f"oneDNN is ahead by over 5 % at one of the places in: {'; '.join(behind)}.",
+    ]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=9)
@@ -252,9 +277,12 @@ def main() -> None:
         ):
             own.append(text)
     every: dict[str, list[list[float]]] = {}
+    formats: dict[str, list[float]] = {}
     for row, own in zip(rows, kernels, strict=True):
         found = measure(row, own, given.rounds)
-        every.setdefault(row[0], []).append(found)
+        every.setdefault(row[0], []).append(found[: 2 * len(own)])
+        if row[0] == ONEDNN and len(found) == 4:
+            formats[row[1]] = found
         cells = " | ".join(f"{ratio:.2f}" for ratio in found)
         same = " same" if len(own) == 2 and own[0] == own[1] else ""
         sys.stdout.write(f"| {row[0]}: {row[1]} | {cells} |{same}\n")
@@ -264,11 +292,13 @@ def main() -> None:
         columns = list(zip(*ratios, strict=True))
         cells = [f"{f(column):.2f}" for f in (geometric_mean, max) for column in columns]
         lines.append(f"| {family}: {len(ratios)} | {' | '.join(cells)} |")
-    sys.stdout.write("\n".join([*lines, ""]))
+    more = beside_onednn(formats) if formats else []
+    sys.stdout.write("\n".join([*lines, "", *more, ""]))
     if given.write and not given.beside:
         head = "| cases | +0 | +16 | worst, +0 | worst, +16 |\n|---|---:|---:|---:|---:|"
         before, rest = PAGE.read_text("utf-8").split(BEGIN)
-        text = "\n".join([BEGIN, machine(), "", head, *lines, END])
+        own = [line for line in lines if not (formats and line.startswith(f"| {ONEDNN}:"))]
+        text = "\n".join([BEGIN, machine(), "", head, *own, *([""] * bool(more)), *more, END])
         PAGE.write_text(f"{before}{text}{rest.split(END)[1]}", encoding="utf-8")
 
 

@@ -362,6 +362,8 @@ def _block_stride(chain: Sequence[AxisDigit], length: int) -> Int:
 
 # Bytes of an image: it stays in the first cache, beside the source.
 _IMAGE: Final = 1 << 11
+# Bytes of each run of several in an image: of shorter ones, many lines are written in parts.
+_RUN: Final = 512
 # Bytes of a run that is worth no image: few of its lines are parts of lines.
 _LONG_RUN: Final = 1 << 10
 
@@ -385,12 +387,13 @@ def with_image(nest: Nest) -> list[Nest]:
     if isinstance(nest.micro, Permutation) and any(a.target % CACHE_LINE != 0 for a in nest.loops):
         return [nest]  # its rows end within lines, which the next ones would write again
     size, k = run * prod(estimate(count) for count, _ in levels), len(nest.loops)
-    while k > 0 and size < _IMAGE:
+    room = max(_IMAGE, _RUN * prod(estimate(count) for count, _ in levels))
+    while k > 0 and size < room:
         axis = nest.loops[k - 1]
         if axis.clamp is not None or axis.target == 0:
             break
-        if not isinstance(axis.count, int) or size * axis.count > _IMAGE:
-            return _divided(nest, k, size, _IMAGE // size)
+        if not isinstance(axis.count, int) or size * axis.count > room:
+            return _divided(nest, k, size, room // size)
         size, k = size * axis.count, k - 1
     return [_collecting(nest, k, size)]
 
