@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from functools import cached_property
 from math import gcd, lcm, prod
 from typing import Any, ClassVar, TypeAlias
 
 from morello_layouts.core.description import amount
 from morello_layouts.core.expr import AffineExpr, canonicalize, variable
-from morello_layouts.core.expr.sizes import Int
+from morello_layouts.core.expr.conversions import size_to_sympy
+from morello_layouts.core.expr.sizes import Int, SizeExpr
 from morello_layouts.core.fields import Displayed, frozen
-from morello_layouts.core.lazy import numpy as np
+from morello_layouts.core.lazy import numpy as np, sympy
 from morello_layouts.core.limits import RESHARD_DEVICES, RESHARD_PAIRS, RESHARD_STEPS
 from morello_layouts.core.recipe import delinearize, known, linear_index
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.machines.resharding.combs import CutLevel, intersection, part
-from morello_layouts.machines.resharding.exchange import End, Exchange, Values
+from morello_layouts.machines.resharding.exchange import (
+    End,
+    Exchange,
+    Values,
+    exchange as exchange_of,
+)
 from morello_layouts.notations.sharding import MeshDigit
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
@@ -179,6 +186,62 @@ def _one_by_one(cuts: tuple[Cut, Cut], at: tuple[Values, Values], extent: int) -
         one, other = (part(cut, here, extent) for cut, here in zip(cuts, values, strict=True))
         found.append(sum(comb.size for comb in intersection(one, other)))
     return np.array(found, keys.dtype)[which].reshape(keys.shape)
+
+
+def counts_of_sizes(
+    exchange: Exchange, symbols: Mapping[str, Any]
+) -> tuple[Any, Any, Any, Any, str] | None:
+    """Return what devices hold, need, keep and get, for sizes that all parts divide, and which.
+
+    Counts must be proportional to the sizes: they are taken at the smallest, and at twice these.
+    """
+    sizes, factor, conditions = list[int](), Fraction(1), list[str]()
+    for dim, n in enumerate(exchange.shape):
+        least = n if isinstance(n, int) else _divisor(exchange, dim, n)
+        if least is None:
+            return None
+        sizes.append(least)
+        if isinstance(n, SizeExpr):
+            factor /= least
+            conditions += [f"{least} | {n}"] if n % least != 0 else []
+    pairs = list(zip(sizes, exchange.shape, strict=True))
+    doubled = [k if isinstance(n, int) else 2 * k for k, n in pairs]
+    found = [_counts(exchange, each) for each in (sizes, doubled)]
+    symbolic = [n for n in exchange.shape if isinstance(n, SizeExpr)]
+    if [2 ** len(symbolic) * x for x in found[0]] != found[1]:
+        return None
+    size = size_to_sympy(prod(symbolic, start=1), symbols)
+    held, needed, kept = (_times(x * factor, size) for x in found[0])
+    return held, needed, kept, needed - kept, " and ".join(dict.fromkeys(conditions))
+
+
+def _times(factor: Fraction, size: Any) -> Any:
+    return sympy.Rational(factor.numerator, factor.denominator) * size
+
+
+def _divisor(exchange: Exchange, dim: int, n: Int) -> int | None:
+    """Return a number that makes all parts equal if it divides the size; None if none does."""
+    counts, periods = [1], [1]
+    for end in exchange.ends:
+        parts = 1
+        levels = zip(end.sharding.cuts[dim], end.sharding.digits(dim, n), strict=True)
+        for k, (level, digit) in enumerate(levels):
+            if level.block is None:
+                parts *= digit.count  # type: ignore[assignment]
+            elif k == 0 and level.axes:
+                return None
+            else:
+                periods.append(level.block)  # type: ignore[arg-type]
+        counts.append(parts)
+    if not all(isinstance(x, int) for x in (*counts, *periods)):
+        return None
+    return lcm(*counts) * lcm(*periods)
+
+
+def _counts(exchange: Exchange, shape: Sequence[int]) -> list[int]:
+    before, after = (end.sharding for end in exchange.ends)
+    found = traffic(exchange_of(before, after, shape))
+    return [int(x.sum()) for x in (found.held, found.needed, found.kept)]
 
 
 @frozen

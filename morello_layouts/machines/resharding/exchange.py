@@ -9,7 +9,7 @@ from math import prod
 from typing import Any, NamedTuple, TypeAlias
 
 from morello_layouts.core.description import listed
-from morello_layouts.core.expr.sizes import Int, is_nonnegative
+from morello_layouts.core.expr.sizes import Int, ceil_quotient, is_nonnegative
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.limits import RESHARD_PARTS
@@ -95,6 +95,15 @@ class End:
     def free_axes(self) -> tuple[int, ...]:
         """The axes along which devices hold the same."""
         return tuple(k for k in self.axes if k not in self.cut_axes)
+
+    def covers(self, dim: int, n: Int) -> bool:
+        """Whether a cut has as many blocks as its axes have values, so each index has one."""
+        for digit in self.sharding.digits(dim, n):
+            is_ceil = digit.count == 0 or digit.block == ceil_quotient(n, digit.count)
+            if digit.axes and not (is_ceil or is_nonnegative(digit.block * digit.count - n)):
+                return False
+            n = digit.block
+        return True
 
     def device(self, values: Values) -> int:
         """Return the device at a coordinate."""

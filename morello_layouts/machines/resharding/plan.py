@@ -7,25 +7,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 from functools import cached_property
 from itertools import islice
-from math import lcm, prod
+from math import prod
 from typing import Any, ClassVar, Final
 
 from morello_layouts.core.checks import as_int
 from morello_layouts.core.description import amount, count
-from morello_layouts.core.expr.conversions import size_to_sympy
-from morello_layouts.core.expr.sizes import Int, SizeExpr, ceil_quotient, is_nonnegative
+from morello_layouts.core.expr.sizes import SizeExpr
 from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.layout import ElementType
-from morello_layouts.core.lazy import importing, regex, sympy
+from morello_layouts.core.lazy import importing, regex
 from morello_layouts.core.limits import EXCHANGE_SCRATCH, RESHARD_LINES, RESHARD_ROWS
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.recipe import known
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.machines.resharding.combs import Message
-from morello_layouts.machines.resharding.counts import Traffic, TrafficFormulas, traffic
+from morello_layouts.machines.resharding.counts import (
+    Traffic,
+    TrafficFormulas,
+    counts_of_sizes,
+    traffic,
+)
 from morello_layouts.machines.resharding.exchange import Boxes, End, Exchange, exchange
 from morello_layouts.machines.resharding.steps import (
     Schedule,
@@ -185,7 +188,8 @@ class Plan(Displayed):
                 return ExchangeTotals(held, needed, kept, found.moved)
         except UnsupportedError:
             return None
-        return _symbolic_totals(self)
+        found = counts_of_sizes(self.exchange, self.source.size_symbols)
+        return found and ExchangeTotals(*found)
 
     @property
     def uncounted(self) -> str:
@@ -481,7 +485,7 @@ def _minimal(plan: Plan) -> Proof:
     """Prove that parts do not overlap and leave nothing out, and that counts say the same."""
     for end, when in zip(plan.exchange.ends, ("before", "after"), strict=True):
         for dim, n in enumerate(plan.exchange.shape):
-            if not _covers(end, dim, n):
+            if not end.covers(dim, n):
                 reason = f"nothing shows that the parts {when} have all of dimension {dim}"
                 return Proof("minimal", None, reason, "")
     totals = plan.totals
@@ -494,72 +498,6 @@ def _minimal(plan: Plan) -> Proof:
     condition = ALL_SIZES if plan.source.recipe.names else None
     words = "each device receives what it lacks, once"
     return Proof("minimal", True, words, "arithmetic", condition=condition)
-
-
-def _covers(end: End, dim: int, n: Int) -> bool:
-    """Whether the blocks of a cut are as many as its axes have values, so each index has one."""
-    for digit in end.sharding.digits(dim, n):
-        is_ceil = digit.count == 0 or digit.block == ceil_quotient(n, digit.count)
-        if digit.axes and not (is_ceil or is_nonnegative(digit.block * digit.count - n)):
-            return False
-        n = digit.block
-    return True
-
-
-def _symbolic_totals(plan: Plan) -> ExchangeTotals | None:
-    """Return totals for sizes that all parts divide, where they are proportional to the sizes.
-
-    They are counted at the smallest such sizes, and at twice these.
-    """
-    sizes, factor, conditions = list[int](), Fraction(1), list[str]()
-    for dim, n in enumerate(plan.exchange.shape):
-        least = n if isinstance(n, int) else _divisor(plan, dim, n)
-        if least is None:
-            return None
-        sizes.append(least)
-        if isinstance(n, SizeExpr):
-            factor /= least
-            conditions += [f"{least} | {n}"] if n % least != 0 else []
-    pairs = list(zip(sizes, plan.exchange.shape, strict=True))
-    doubled = [k if isinstance(n, int) else 2 * k for k, n in pairs]
-    found = [_counts(plan, each) for each in (sizes, doubled)]
-    symbolic = [n for n in plan.exchange.shape if isinstance(n, SizeExpr)]
-    if [2 ** len(symbolic) * x for x in found[0]] != found[1]:
-        return None
-    size = size_to_sympy(prod(symbolic, start=1), plan.source.size_symbols)
-    held, needed, kept = (_times(x * factor, size) for x in found[0])
-    return ExchangeTotals(
-        held, needed, kept, needed - kept, " and ".join(dict.fromkeys(conditions))
-    )
-
-
-def _times(factor: Fraction, size: Any) -> Any:
-    return sympy.Rational(factor.numerator, factor.denominator) * size
-
-
-def _divisor(plan: Plan, dim: int, n: Int) -> int | None:
-    """Return a number that makes all parts equal if it divides the size; None if none does."""
-    counts, periods = [1], [1]
-    for end in plan.exchange.ends:
-        parts = 1
-        levels = zip(end.sharding.cuts[dim], end.sharding.digits(dim, n), strict=True)
-        for k, (level, digit) in enumerate(levels):
-            if level.block is None:
-                parts *= digit.count  # type: ignore[assignment]
-            elif k == 0 and level.axes:
-                return None
-            else:
-                periods.append(level.block)  # type: ignore[arg-type]
-        counts.append(parts)
-    if not all(isinstance(x, int) for x in (*counts, *periods)):
-        return None
-    return lcm(*counts) * lcm(*periods)
-
-
-def _counts(plan: Plan, shape: Sequence[int]) -> list[int]:
-    before, after = (end.sharding for end in plan.exchange.ends)
-    found = traffic(exchange(before, after, shape))
-    return [int(x.sum()) for x in (found.held, found.needed, found.kept)]
 
 
 _BRACES: Final = r"(\{[^{}]{0,9999}(?:\{[^{}]{0,9999}\}[^{}]{0,9999}){0,99}\})"
