@@ -123,7 +123,6 @@ class _Trials:
         key = f"{self.generation}_{key}" + ("_memory" if compiler.until else "")
         if key in self.known:
             return self.known[key]
-        # 3: with what is held.
         kept = None if self.memory is None else self.memory / f"{key}.3_{_version()}.json"
         if kept is not None and kept.is_file():
             read = json.loads(kept.read_text())
@@ -225,24 +224,29 @@ def advise(
     given = libtpu_compiler() if compiler is None else compiler
     folder = None if memory is None else Path(memory)
     began, seconds = monotonic(), inf if minutes is None else 60 * minutes
+    ends = [began + part * seconds for part in _PARTS]
     with kept_warm(given) as warm:
-        trials = _Trials(generation, warm, progress, folder, began + 0.75 * seconds)
+        trials = _Trials(generation, warm, progress, folder, ends[0])
         with _interruptible(trials):
-            return _search(trials, trace(function, arguments, mesh), budget, began + seconds)
+            return _search(trials, trace(function, arguments, mesh), budget, ends)
 
 
-def _search(trials: _Trials, program: Program, budget: int, until: float) -> Advice:
-    """Try changes until the trials are over, and compare what was found until a later time."""
+_PARTS: Final = (0.6, 0.85, 1)  # of the time: ends of the search, of making code, of comparisons
+
+
+def _search(trials: _Trials, program: Program, budget: int, ends: Sequence[float]) -> Advice:
+    """Try changes, make the code of the best, and compare them, until a time each."""
     as_it_is = _as_it_is(trials, program)
     before = as_it_is.figures
     program = replace(program, held=as_it_is.held)
     candidates = _in_turn([list(kind(program)) for kind in KINDS])
     tried, refused = _try_all(trials, program, candidates[:budget])
+    trials.until = ends[1]
     good, costly, unfit = _finished(trials, before, tried)
     together = None if trials.is_over else _together(trials, good, _promising(before, tried))
     least = together.trial.figures.peak_bytes if together else before.peak_bytes
     costly = [found for found in costly if found.trial.figures.peak_bytes < least - SAME]
-    trials.until = until
+    trials.until = ends[2]
     checks = _Checks(program, as_it_is.layouts, trials)
     more = [] if together is None else [together]
     advised = checks.advised([*good, *costly, *more])
