@@ -46,7 +46,7 @@ def cells(advice: ml.tpu.Advice) -> Iterator[str]:
     before, after = advice.before, advice.before if best is None else best.after
     yield f"{bytes_text(before.peak_bytes)} → {bytes_text(after.peak_bytes)}"
     yield f"{bytes_text(before.moved_bytes)} → {bytes_text(after.moved_bytes)}"
-    yield f"{before.cycles or 0:,} → {after.cycles or 0:,}"
+    yield " → ".join(f"{f.cycles:,}" if f.cycles else "?" for f in (before, after))
     yield "none" if best is None else best.kind
     inside = [a for a in advice.advice if a.kind not in ("donation", "element type")]
     first = next(iter(inside), None)
