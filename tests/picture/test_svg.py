@@ -280,7 +280,7 @@ def test_much_padding_is_drawn_by_runs(text: str) -> None:
     buffer = pack_array(m.recipe, np.arange(np.prod(m.shape, dtype=int)).reshape(m.shape), -1)
     picture = ml.draw(text, max_rows=64, max_columns=128, max_slots=0)
     assert len(picture.svg()) < 300_000
-    told = []
+    told: list[int] = []
     for cell in groups(parsed(picture), "cell"):
         title = only(cell, "title").text or ""
         if found := re.match(r"offsets (\d+) to (\d+)(?: in steps of (\d+))?: padding, ", title):

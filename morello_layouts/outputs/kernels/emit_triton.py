@@ -145,11 +145,11 @@ def _each(
         lines += f"    d{k} = i % {text(n)}\n    i = i // {text(n)}\n" if k else "    d0 = i\n"
         terms.append((f"d{k}", strides[0], strides[1]))
 
-    def at(side: int) -> str:
+    def place(side: int) -> str:
         used = [(name, strides[side]) for name, *strides in terms if strides[side] != 0]
         return " + ".join(_times(name, n, text) for name, n in used) or "0"
 
-    return lines + _move(at(1), at(0), fill), _product(programs), text
+    return lines + _move(place(1), place(0), fill), _product(programs), text
 
 
 def _times(name: str, stride: Int, text: _Scalars) -> str:

@@ -207,9 +207,11 @@ def swizzled_turn(domain: Domain, itemsize: int) -> list[Nest] | None:
     loops = [swizzle.loops[k or 0] for k, *_ in digits]
     inner, outer = sorted(loops, key=lambda axis: estimate(getattr(axis, side)))
     apart, count = getattr(outer, side), inner.count
-    if getattr(inner, side) != 0 or outer.count != count or {*loops} != {*swizzle.loops}:
+    if not isinstance(count, int) or getattr(inner, side) != 0:
         return None
-    plain = replace(inner, **{side: stride})
+    if outer.count != count or {*loops} != {*swizzle.loops}:
+        return None
+    plain = replace(inner, source=stride) if side == "source" else replace(inner, target=stride)
     axes = (*(axis for axis in domain.axes if axis.xor is None), plain, outer)
     chain = dense_chain(list(axes), 1, source=side == "source")
     powers = all(isinstance(n, int) and n.bit_count() == 1 for n in (stride, apart, count))

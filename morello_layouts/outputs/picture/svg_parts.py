@@ -210,8 +210,8 @@ class GridDrawing:
                 rect(_fill(panel, cell), x, y, width, height),
             ]
             if not cell.is_padding:
-                shown = panel.view.place_text(cell.offset)
-                parts.append(text(shown, "o", x + width / 2, y + 18.5))
+                place = panel.view.place_text(cell.offset)
+                parts.append(text(place, "o", x + width / 2, y + 18.5))
                 if panel.style.has_words:
                     parts.append(text(panel.word_text(cell.offset), "w", x + width / 2, y + 32.5))
             at = ",".join(map(str, cell.coordinate))
