@@ -188,8 +188,8 @@ class Plan(Displayed):
                 return ExchangeTotals(held, needed, kept, found.moved)
         except UnsupportedError:
             return None
-        found = counts_of_sizes(self.exchange, self.source.size_symbols)
-        return found and ExchangeTotals(*found)
+        totals = counts_of_sizes(self.exchange, self.source.size_symbols)
+        return None if totals is None else ExchangeTotals(*totals)
 
     @property
     def uncounted(self) -> str:
