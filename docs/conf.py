@@ -75,6 +75,7 @@ nitpick_ignore_regex = [
         "py:class",
         r"morello_layouts\.outputs\.(loop_nests\.space\.Digits|codegen\.language\.IterationSpace|recover\.tables\.OrderDigit|picture\.terminal\.Line)",
     ),
+    ("py:class", r"morello_layouts\.programs\.tpu_compiler\.process\.Server"),
     ("py:class", r"morello_layouts\.outputs\.kernels\.(build\.RawFunction|narrow\.BitDigit)"),
     (
         "py:class",
