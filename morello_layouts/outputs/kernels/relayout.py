@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from morello_layouts.core.checks import as_index, as_int, shown
 from morello_layouts.core.expr import AffineExpr, canonicalize
@@ -27,13 +27,6 @@ if TYPE_CHECKING:
 
 BitOrder: TypeAlias = Literal["little", "big"]
 """Which end of a byte comes first, as NumPy's ``bitorder``."""
-
-
-# Names that a kernel's text in a language has itself; C and CUDA give sizes other names there.
-_TAKEN: Final = {
-    "python": ("source", "target", "np", "moved", "fill"),
-    "triton": ("source", "target", "tl", "triton"),
-}
 
 
 @frozen(slots=False)
@@ -187,13 +180,6 @@ class Relayout:
         recipes = self.source.recipe, self.target.recipe
         assumptions = self.target.assumptions
         kernel = Kernel(*recipes, items.itemsize, padding, name, layouts, assumptions)
-        for size in kernel.names:
-            if size in _TAKEN.get(target, ()):
-                raise LayoutError(
-                    f"a size is named {size}, as a variable of the kernel is",
-                    f"sizes are arguments of the function in {target}, by their names",
-                    "give the size another name",
-                )
         return kernel_text(kernel, target)
 
     def compile(
