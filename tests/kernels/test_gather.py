@@ -71,8 +71,10 @@ def drawn(random: Random) -> Case:
     sides = [Side(random.choice([(0, 1), (1, 0)]), random.choice(tiles)) for _ in range(2)]
     shape = random.randint(1, 20), random.randint(1, 20)
     names = random.choice(["", "", "M", "N", "MN"])
-    sizes = {name: n for name, n in zip("MN", shape, strict=True) if name in names}
-    dims = ",".join(name if name in names else str(n) for name, n in zip("MN", shape, strict=True))
+    called = ("size" if names == "M" else "M", "N")  # kernels name the bytes of the target so
+    pairs = [*zip("MN", called, shape, strict=True)]
+    sizes = {own: n for name, own, n in pairs if name in names}
+    dims = ",".join(own if name in names else str(n) for name, own, n in pairs)
     orders = (random.choice(["little", "big"]), random.choice(["little", "big"]))
     fill = random.choice([..., 0, (1 << width) - 1])
     array = np.random.default_rng(random.randint(0, 9)).integers(0, 1 << width, shape)
@@ -149,7 +151,8 @@ def in_python(cases: Sequence[Case], _: Path) -> Callable[[int], bytes]:
 
     def call(k: int) -> bytes:
         data = np.frombuffer(cases[k].source, np.uint8)
-        return bytes(names[f"move{k}"](data, **cases[k].sizes))
+        sizes = {{"size": "size_size_"}.get(name, name): n for name, n in cases[k].sizes.items()}
+        return bytes(names[f"move{k}"](data, **sizes))
 
     return call
 

@@ -24,6 +24,7 @@ from tests.support.kernel_runs import (
     need,
     run_all,
 )
+from tests.support.tables import each_row
 
 MATRICES = [
     "[0, 1]",
@@ -309,3 +310,16 @@ def test_sizes_that_an_array_does_not_say() -> None:
     f = ml.relayout("{1,0}", "{0,1}", ("2*N", "N")).compile("int8")
     x = np.arange(18, dtype=np.int8).reshape(6, 3)
     assert (f(x) == x.T.reshape(-1)).all()
+
+
+@each_row("layout", ["{0,1:T(3,2)}", "Sw<3,3,3> o 0 o (lambda,64):(64,1)"])
+def test_python_has_other_names_of_sizes_that_are_its_own(layout: str) -> None:
+    names: dict[str, Any] = {}
+    r = ml.relayout("{1,0}", layout, ("lambda", 64))
+    exec(r.kernel("python", "int32"), names)
+    found, given = r.target.at(**{"lambda": 5}), np.arange(5 * 64, dtype=np.int32)
+    moved = np.zeros(found.size, np.int32)
+    moved[np.asarray(found(*np.indices(found.shape)))] = given.reshape(found.shape)
+    assert (names["relayout"](given, size_lambda_=5) == moved).all()
+    exec(ml.relayout("{1,0}", "{0,1}", ("source", "int")).kernel("python", "int32"), names)
+    assert [*names["relayout"](given[:6], size_source_=2, size_int_=3)] == [0, 3, 1, 4, 2, 5]

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 
 from morello_layouts.core.expr.sizes import Int, Quotient, SizeAtom, is_nonnegative
 from morello_layouts.core.lazy import regex
-from morello_layouts.outputs.codegen.targets import CLanguage, CudaLanguage
+from morello_layouts.outputs.codegen.targets import CLanguage, CudaLanguage, PythonLanguage
 from morello_layouts.outputs.kernels.c_vectors import (
     interleave_call,
     transposition_lines,
@@ -105,6 +105,7 @@ _OWN: Final = regex(
     r"|linux|unix|padding|vector|lanes|picks|done|[ab]\d+(_\d+)?"
     r"|u?int(ptr|max|_\w+|\d+)_t|mem\w+|str\w*|RELAYOUT\w*|relayout\w*|_.*"
 )
+_OWN_IN_PYTHON: Final = regex(r"source|target|fill|moved|np|int|size_\w*|\w+_part\d+")
 
 
 def argument(name: str) -> str:
@@ -116,6 +117,16 @@ def argument(name: str) -> str:
     if not name.isascii():
         return "size_" + "".join(c if c.isascii() else f"x{ord(c):x}" for c in name)
     own = _OWN.fullmatch(name) or name in CLanguage.reserved | CudaLanguage.reserved
+    return f"size_{name}_" if own else name
+
+
+def python_argument(name: str) -> str:
+    """Return the name of a size in Python, also as Triton's host has it.
+
+    >>> python_argument("lambda"), python_argument("source"), python_argument("M")
+    ('size_lambda_', 'size_source_', 'M')
+    """
+    own = _OWN_IN_PYTHON.fullmatch(name) or name in PythonLanguage.reserved
     return f"size_{name}_" if own else name
 
 
@@ -222,7 +233,7 @@ def _atom(name: SizeAtom, hoist: Hoisted | None) -> str:
         lift = 0 if name.exact else name.divisor - 1
         return f"({part(name.numerator + lift)} {over} {part(name.divisor)})"
     if not isinstance(name, DerivedCount):
-        return name if hoist is None else argument(name)
+        return python_argument(name) if hoist is None else argument(name)
     of = part(name.of)
     match name.kind:
         case "/":

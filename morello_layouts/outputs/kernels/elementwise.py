@@ -12,7 +12,7 @@ from morello_layouts.core.maps import AffineMap
 from morello_layouts.core.recipe import Recipe
 from morello_layouts.outputs.codegen import LANGUAGES, Formulas
 from morello_layouts.outputs.codegen.targets import CLanguage
-from morello_layouts.outputs.kernels.c_loops import argument
+from morello_layouts.outputs.kernels.c_loops import argument, python_argument
 from morello_layouts.outputs.kernels.chains import offset_form
 from morello_layouts.outputs.kernels.domains import estimate
 from morello_layouts.outputs.kernels.plan import Kernel
@@ -83,7 +83,9 @@ def c_lines(kernel: Kernel, *, share: bool = False) -> list[str]:
     return [f"/* {PLAIN} */", *text.splitlines()]
 
 
-def formula(recipe: Recipe, target: str, kernel: Kernel, called: Callable[[str], str] = str) -> str:
+def formula(
+    recipe: Recipe, target: str, kernel: Kernel, called: Callable[[str], str] = python_argument
+) -> str:
     """Return the offset of the element at ``d0, d1, …`` in a language: in bytes in C and CUDA."""
     in_items = target in ("python", "triton")
     m = _renamed(recipe, kernel, called) if in_items else _in_c(recipe, kernel)

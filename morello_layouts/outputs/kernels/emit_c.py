@@ -20,6 +20,7 @@ from morello_layouts.outputs.kernels.c_loops import (
     label_of,
     loop_heads,
     nested,
+    python_argument,
     staged_lines,
     tree_lines,
 )
@@ -326,7 +327,7 @@ def python_text(kernel: Kernel) -> str:
     domains = domains_of(source, target, fill=fill is not None)
     elements, padding = domains.elements, domains.padding
     have, want = expression(source.size), expression(target.size)
-    sizes = f", *, {', '.join(kernel.names)}" if kernel.names else ""
+    sizes = f", *, {', '.join(map(python_argument, kernel.names))}" if kernel.names else ""
     lines = [
         *(f"# {line}".rstrip() for line in kernel.about.splitlines()),
         "import numpy as np",

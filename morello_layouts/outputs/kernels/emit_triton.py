@@ -14,7 +14,7 @@ from morello_layouts.core.expr.sizes import Int
 from morello_layouts.core.recipe import known
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.outputs.kernels import elementwise
-from morello_layouts.outputs.kernels.c_loops import expression
+from morello_layouts.outputs.kernels.c_loops import expression, python_argument
 from morello_layouts.outputs.kernels.domains import CopyAxis, Domain, estimate
 from morello_layouts.outputs.kernels.plan import Kernel, domains_of
 
@@ -85,7 +85,7 @@ def triton_text(kernel: Kernel) -> str:
         text += f"\n@triton.jit\ndef {name}_part{k}(target, source{own}):\n{body}\n"
         launches.append(f"    {name}_part{k}[({programs},)](target, source{given})\n")
     about = "".join(f"    # {line}\n" for line in kernel.about.splitlines())
-    sizes = "".join(f", {size}" for size in kernel.names)
+    sizes = "".join(f", {python_argument(size)}" for size in kernel.names)
     return f"{text}\ndef {name}(target, source{sizes}):\n{about}{''.join(launches) or '    pass'}"
 
 
@@ -171,5 +171,6 @@ def _elementwise(kernel: Kernel, wide: bool) -> tuple[str, str, _Scalars]:
     lines, programs = _places(prod(shape), wide, text), [_blocks(prod(shape), _BLOCK)]
     for k, n in reversed(list(enumerate(shape))):
         lines += f"    d{k} = i % {text(n)}\n    i = i // {text(n)}\n"
-    t, s = (elementwise.formula(x, "triton", kernel, text) for x in (kernel.target, kernel.source))
+    t, s = (elementwise.formula(x, "triton", kernel, lambda n: text(python_argument(n)))
+           for x in (kernel.target, kernel.source))  # fmt: skip
     return f"    # {elementwise.PLAIN}\n{lines}{_move(t, s, None)}", _product(programs), text

@@ -79,8 +79,8 @@ def {name}(source, target=None{sizes}):
     target[:] = np.packbits(own, bitorder="{write}")
     return target
 """
-_OWN: Final = {"q", "at", "bit", "bits", "own", "word", "slots", "turns", "found", "is_padding",
-               "np"}  # fmt: skip
+_OWN: Final = {"q", "at", "bit", "bits", "own", "word", "size", "slots", "turns", "found",
+               "is_padding", "np"}  # fmt: skip
 _Order: TypeAlias = Literal["little", "big"]
 GATHERED: Final = (*_HEADS, "python")
 """The languages that these relayouts are written in."""
