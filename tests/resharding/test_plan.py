@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from itertools import product
+from typing import Any
 
 import pytest
 
@@ -183,6 +184,17 @@ def test_other_devices() -> None:
     assert {m.receiver for m in scatter.table()} == {0, 1, 3}
     whole = ml.reshard("f32[8], sharding={replicated}", "f32[8], sharding={devices=[4]<=[4]}")
     assert whole.kind == "slice"
+
+
+@pytest.mark.parametrize("devices", [3, "01", None, [None], [-1], [4], [1.5], [10**30]])
+def test_received_takes_devices_that_are_there(devices: Any) -> None:
+    array = "f32[8,8], mesh={'x': 4}, spec="
+    plan = ml.reshard(array + "P('x', None)", array + "P(None, 'x')")
+    if devices is None:
+        assert len(plan.received(devices).sender) == len(plan.received(range(4)).sender) == 12
+        return
+    with pytest.raises(ml.LayoutError, match="device"):
+        plan.received(devices)
 
 
 def test_2_to_the_40_elements_on_65536_devices() -> None:

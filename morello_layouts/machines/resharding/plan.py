@@ -12,7 +12,7 @@ from itertools import islice
 from math import prod
 from typing import Any, ClassVar, Final
 
-from morello_layouts.core.checks import as_int
+from morello_layouts.core.checks import as_int, as_tuple
 from morello_layouts.core.description import amount, count
 from morello_layouts.core.expr.sizes import SizeExpr
 from morello_layouts.core.fields import Displayed, frozen
@@ -256,8 +256,10 @@ class Plan(Displayed):
         >>> found.sender, found.start[:, 0], found.block[:, 0], found.size
         (array([0, 2, 3]), array([0, 4, 6]), array([2, 2, 2]), array([4, 4, 4]))
         """
-        wanted = range(self.devices) if devices is None else [*map(self._device, devices)]
-        return self.exchange.received(wanted)
+        if devices is None:
+            return self.exchange.received(range(self.devices))
+        given = as_tuple(devices, "devices", "give their numbers, such as [0, 2]")
+        return self.exchange.received([*map(self._device, given)])
 
     def keeps(self, device: int) -> Message | None:
         """Return what a device has before and afterwards, as a message to itself; None if nothing.
