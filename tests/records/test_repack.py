@@ -55,13 +55,23 @@ def test_two_bits_move_too() -> None:
     [
         ("q4_0[64, 4]", "n b l -> (b l) m", "a pattern: expected the same names"),
         ("q4_0[64, 4]", "n b l (b l) n", "a pattern: expected the same names"),
+        ("q4_0[64, 4]", "((n b l -> (b l) n", "a pattern: expected the same names"),
+        ("q4_0[64, 4]", "n b l) -> (b l) n", "a pattern: expected the same names"),
+        ("q4_0[64, 4]", 5, "a pattern: expected str"),
         ("q4_0[64, 4]", "n b -> b n", "expected 3 and 2 dimensions"),
         ("q4_0[64, 8]", "n b l -> (b l) n", r"\(b l\) is a dimension of 128"),
         ("q5_0[64, 4]", "n b l -> (b l) n", "expected fields of 1, 2 or 4 bits"),
         ("q8_0[64, 4]", "n b l -> (b l) n", "expected fields of 1, 2 or 4 bits"),
     ],
 )
-def test_wrong_repackings(source: str, pattern: str, what: str) -> None:
+def test_wrong_repackings(source: str, pattern: Any, what: str) -> None:
     target = ml.record("awq").at(K=128, N=64)
     with pytest.raises(LayoutError, match=what):
         ml.record(source).repack(target, pattern)
+
+
+@pytest.mark.parametrize("fields", [("qs",), ("qs", "qweight", "d"), "qs", 5, (None, "qweight")])
+def test_fields_are_one_of_each_record(fields: Any) -> None:
+    target = ml.record("awq").at(K=128, N=64)
+    with pytest.raises(LayoutError, match="field"):
+        ml.record("q4_0[64, 4]").repack(target, "n b l -> (b l) n", fields)

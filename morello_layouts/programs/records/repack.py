@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
+from typing import Final
 
-from morello_layouts.core.checks import shown
+from morello_layouts.core.checks import require_type, shown
 from morello_layouts.core.recipe import known
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.outputs.kernels.narrow import IndexDigit, NarrowRelayout, places_of, refined
 from morello_layouts.programs.records.block import Block, Field
 
 Groups = list[list[str]]
+_GROUP: Final = re.compile(r"\(([\w\s]*)\)|(\w+)")
 
 
 def repack(
@@ -36,6 +38,9 @@ def repack(
     (512,)
     """
     names = fields or (_largest(source), _largest(target))
+    if not isinstance(names, tuple | list) or len(names) != 2:
+        what = f"fields: expected two names, got {shown(fields)}"
+        raise LayoutError(what, fix="name one field of each record, such as ('qs', 'qweight')")
     one, other = source[names[0]], target[names[1]]
     if one.bits != other.bits or one.bits not in (1, 2, 4):
         raise UnsupportedError(
@@ -62,10 +67,11 @@ def _largest(record: Block) -> str:
 
 def _pattern(text: str) -> tuple[Groups, Groups]:
     """Return the names of each dimension on both sides of a pattern."""
-    sides = [re.findall(r"\(([^()]*)\)|(\w+)", side) for side in text.split("->")]
+    require_type(text, str, "a pattern", "write for example n b l -> (b l) n")
+    sides = [re.findall(_GROUP, side) for side in text.split("->")]
     groups = [[(inner or name).split() for inner, name in side] for side in sides]
     names = [sorted(name for group in side for name in group) for side in groups]
-    is_clean = re.fullmatch(r"[\w\s()]+->[\w\s()]+", text)
+    is_clean = not re.sub(_GROUP, "", text.replace("->", "", 1)).strip() and any(names)
     if len(groups) != 2 or not is_clean or names[0] != names[1] or len({*names[0]}) < len(names[0]):
         raise LayoutError(
             f"a pattern: expected the same names on both sides of ->, got {shown(text)}",
