@@ -5,7 +5,7 @@ A rule rewrites a jaxpr: it replaces some of its equations, in functions inside 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import prod
@@ -116,26 +116,45 @@ def rewritten(program: Program, rule: Rule) -> Program:
 
 def evaluate(jaxpr: Any, constants: Sequence[Any], flat: Sequence[Any], rule: Rule) -> list[Any]:
     """Return the results of a jaxpr, in which a rule replaces operations."""
+    values = given(jaxpr, constants, flat)
+    for equation in jaxpr.eqns:
+        compute(values, equation, rule)
+    return read(values, jaxpr.outvars)
+
+
+def given(jaxpr: Any, constants: Sequence[Any], flat: Sequence[Any]) -> dict[Any, Any]:
+    """Return the values of a jaxpr's variables before its first equation."""
+    pairs = zip((*jaxpr.constvars, *jaxpr.invars), (*constants, *flat), strict=True)
+    return dict(pairs)
+
+
+def read(values: Mapping[Any, Any], atoms: Sequence[Any]) -> list[Any]:
+    """Return the values of variables and of numbers in equations."""
+    return [atom.val if hasattr(atom, "val") else values[atom] for atom in atoms]
+
+
+def variables(atoms: Iterable[Any]) -> list[Any]:
+    """Return the variables among what equations take, each once."""
+    return list(dict.fromkeys(atom for atom in atoms if not hasattr(atom, "val")))
+
+
+def as_it_is(_equation: Any, _operands: list[Any]) -> None:
+    """Replace nothing, as a rule."""
+
+
+def compute(values: dict[Any, Any], equation: Any, rule: Rule = as_it_is) -> None:
+    """Add the results of an equation, as a rule gives them, to the values of variables."""
     from jax._src import source_info_util
 
-    values: dict[Any, Any] = {}
-
-    def read(atom: Any) -> Any:
-        return atom.val if hasattr(atom, "val") else values[atom]
-
-    values.update(zip(jaxpr.constvars, constants, strict=True))
-    values.update(zip(jaxpr.invars, flat, strict=True))
-    for equation in jaxpr.eqns:
-        operands = [read(atom) for atom in equation.invars]
-        with source_info_util.user_context(equation.source_info.traceback):
-            results = rule(equation, operands)
-            if results is None:
-                results = bound(equation, operands, rule)
-        values.update(zip(equation.outvars, results, strict=True))
-    return [read(atom) for atom in jaxpr.outvars]
+    operands = read(values, equation.invars)
+    with source_info_util.user_context(equation.source_info.traceback):
+        results = rule(equation, operands)
+        if results is None:
+            results = bound(equation, operands, rule)
+    values.update(zip(equation.outvars, results, strict=True))
 
 
-def bound(equation: Any, operands: list[Any], rule: Rule) -> Sequence[Any]:
+def bound(equation: Any, operands: list[Any], rule: Rule = as_it_is) -> Sequence[Any]:
     """Return the results of an equation, whose own functions are rewritten."""
     name, parameters = equation.primitive.name, equation.params
     if name in _INLINED:

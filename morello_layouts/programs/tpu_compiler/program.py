@@ -34,9 +34,8 @@ AUTO: Final = "auto"
 Modes: TypeAlias = tuple[tuple[int, str], ...]
 """Positions of parameters or results, and the text of their layout, such as ``{0,1}``."""
 
-
-Conversions: TypeAlias = tuple[tuple[int, Callable[[Any], Any]], ...]
-"""Positions of arguments or results, and a function of each."""
+Conversion: TypeAlias = tuple[int, Callable[[Any], Any]]
+"""The position of an argument or a result, and a function of it."""
 
 
 @frozen
@@ -55,9 +54,9 @@ class Program:
     mesh: Any = field(default=None, compare=False)  #: an ``AbstractMesh``, or None.
     #: how arguments are stored, in the order of the changes: positions, and functions from an
     #: argument as it was before.
-    encoders: Conversions = ()
+    encoders: tuple[Conversion, ...] = ()
     #: positions of results, and functions that give them as they were before.
-    decoders: Conversions = ()
+    decoders: tuple[Conversion, ...] = ()
     #: the types of the arguments before any was stored in another form; else empty.
     first_avals: tuple[Any, ...] = ()
     #: bytes that arrays take in HBM and that copies write, by the number of elements, as the
@@ -98,6 +97,24 @@ class Program:
             jaxpr = jax.make_jaxpr(function)(*map(_struct, self.avals if avals is None else avals))
         return replace(self, jaxpr=jaxpr)
 
+    def in_forms(
+        self,
+        function: Callable[..., Sequence[Any]],
+        avals: Sequence[Any],
+        encoders: Sequence[Conversion] = (),
+        decoders: Sequence[Conversion] = (),
+    ) -> Program:
+        """Return the program with another function, of arguments and results in other forms."""
+        stored, returned = ({k for k, _ in pairs} for pairs in (encoders, decoders))
+        return replace(
+            self.with_function(function, avals),
+            parameter_modes=tuple(pair for pair in self.parameter_modes if pair[0] not in stored),
+            result_modes=tuple(pair for pair in self.result_modes if pair[0] not in returned),
+            encoders=(*self.encoders, *encoders),
+            decoders=(*decoders, *self.decoders),
+            first_avals=self.first_avals or (self.avals if encoders else ()),
+        )
+
     def storing(
         self, position: int, encode: Callable[[Any], Any], decode: Callable[[Any], Any]
     ) -> Program:
@@ -109,12 +126,7 @@ class Program:
 
         avals = list(self.avals)
         avals[position] = jax.eval_shape(encode, _struct(avals[position]))
-        return replace(
-            self.with_function(function, avals),
-            parameter_modes=tuple(pair for pair in self.parameter_modes if pair[0] != position),
-            encoders=(*self.encoders, (position, encode)),
-            first_avals=self.first_avals or self.avals,
-        )
+        return self.in_forms(function, avals, [(position, encode)])
 
     def returning(
         self, position: int, encode: Callable[[Any], Any], decode: Callable[[Any], Any]
@@ -126,11 +138,7 @@ class Program:
             found[position] = encode(found[position])
             return found
 
-        return replace(
-            self.with_function(function),
-            result_modes=tuple(pair for pair in self.result_modes if pair[0] != position),
-            decoders=((position, decode), *self.decoders),
-        )
+        return self.in_forms(function, self.avals, decoders=[(position, decode)])
 
     def stored(self, *flat: Any) -> list[Any]:
         """Return arguments, given in their first form, as the program takes them."""
@@ -172,7 +180,7 @@ class Program:
         return 1 if self.mesh is None else int(self.mesh.size)
 
 
-def _converted(arrays: Sequence[Any], conversions: Conversions) -> list[Any]:
+def _converted(arrays: Sequence[Any], conversions: Sequence[Conversion]) -> list[Any]:
     found = list(arrays)
     for position, convert in conversions:
         found[position] = convert(found[position])

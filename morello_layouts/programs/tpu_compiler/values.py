@@ -7,23 +7,28 @@ inside a fusion take no bytes. The most bytes come first.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from math import prod
 from typing import Any, Final, TypeAlias
 
 from morello_layouts.core.fields import frozen
+from morello_layouts.core.layout import nearest_type
 from morello_layouts.core.lazy import regex
 from morello_layouts.errors import LayoutError
 from morello_layouts.machines.tpu_layouts import default_layout
 from morello_layouts.programs.tpu_compiler.arguments import orders
 from morello_layouts.programs.tpu_compiler.operations import (
     bound,
+    compute,
     evaluate,
+    given,
     nested,
+    read,
     rewritten,
     sites,
     source_of,
+    variables,
     where_of,
 )
 from morello_layouts.programs.tpu_compiler.program import Change, Program
@@ -126,44 +131,29 @@ def kept_in_forms(program: Program, pick: Pick) -> Program:
     avals = [_kept_aval(v.aval, of.get(v)) for v in jaxpr.invars]
 
     def function(*flat: Any) -> list[Any]:
-        values: dict[Any, Any] = dict(zip(jaxpr.constvars, whole.jaxpr.consts, strict=True))
-        values.update(zip(jaxpr.invars, flat, strict=True))
+        values = given(jaxpr, whole.jaxpr.consts, flat)
 
-        def read(atom: Any, form: Form | None) -> Any:
-            if hasattr(atom, "val"):
-                return atom.val
-            if atom in of and of[atom] == form:
-                return values[atom]
-            plain = of[atom].decode(values[atom]) if atom in of else values[atom]
+        def in_form(atom: Any, form: Form | None) -> Any:
+            (value,) = read(values, [atom])
+            own = None if hasattr(atom, "val") else of.get(atom)
+            if hasattr(atom, "val") or own == form:
+                return value
+            plain = own.decode(value) if own else value
             return form.encode(plain) if form and plain.shape == form.shape else plain
 
         for equation in jaxpr.eqns:
-            result = equation.outvars[0]
             form = _form_of(equation, of)
+            operands = [in_form(atom, form) for atom in equation.invars]
             if form is None:
-                plain = bound(equation, [read(a, None) for a in equation.invars], _as_it_is)
-                kept = [
-                    of[v].encode(x) if v in of else x
-                    for v, x in zip(equation.outvars, plain, strict=True)
-                ]
-                values.update(zip(equation.outvars, kept, strict=True))
-                continue
-            operands = [read(atom, form) for atom in equation.invars]
-            values[result] = _in_form(equation, operands, form)
-        return [read(a, None if hasattr(a, "val") else of.get(a)) for a in jaxpr.outvars]
+                plain = zip(equation.outvars, bound(equation, operands), strict=True)
+                values.update((v, of[v].encode(x) if v in of else x) for v, x in plain)
+            else:
+                values[equation.outvars[0]] = _in_form(equation, operands, form)
+        return read(values, jaxpr.outvars)
 
-    found = whole.with_function(function, avals)
-    arguments = [(k, of[v]) for k, v in enumerate(jaxpr.invars) if v in of]
-    results = [(k, of[v]) for k, v in enumerate(jaxpr.outvars) if v in of]
-    moved, returned = ({k for k, _ in pairs} for pairs in (arguments, results))
-    return replace(
-        found,
-        parameter_modes=tuple(pair for pair in whole.parameter_modes if pair[0] not in moved),
-        result_modes=tuple(pair for pair in whole.result_modes if pair[0] not in returned),
-        encoders=(*whole.encoders, *((k, form.encode) for k, form in arguments)),
-        decoders=(*((k, form.decode) for k, form in results), *whole.decoders),
-        first_avals=whole.first_avals or whole.avals,
-    )
+    encoders = [(k, of[v].encode) for k, v in enumerate(jaxpr.invars) if v in of]
+    decoders = [(k, of[v].decode) for k, v in enumerate(jaxpr.outvars) if v in of]
+    return whole.in_forms(function, avals, encoders, decoders)
 
 
 def values_of(jaxpr: Any) -> list[Any]:
@@ -240,40 +230,33 @@ def _solved(program: Program, weight: float) -> dict[int, Form]:
 
     jaxpr = program.jaxpr.jaxpr
     values = values_of(jaxpr)
-    number = {v: k for k, v in enumerate(values)}
-    doors = {*jaxpr.invars, *(v for v in jaxpr.outvars if not hasattr(v, "val"))}
-    cost: list[float] = []
-    column: dict[tuple[int, Form | None], int] = {}
-    for k, v in enumerate(values):
-        if (program.bytes_of(v.aval) or v in doors) and _reserved(v.aval) >= _LEAST:
-            counts = v in doors
-            for form in (None, *folded_forms(v.aval.shape)):
-                column[k, form] = len(cost)
-                cost.append(_reserved(_kept_aval(v.aval, form)) * counts)
-    rows: list[dict[int, float]] = [
-        {column[k, form]: 1 for form in (None, *folded_forms(values[k].aval.shape))}
-        for k in sorted({k for k, _ in column})
-    ]
+    doors = {*variables((*jaxpr.invars, *jaxpr.outvars))}
+    forms: dict[Any, tuple[Form | None, ...]] = {
+        v: (None, *folded_forms(v.aval.shape))
+        for v in values
+        if (program.bytes_of(v.aval) or v in doors) and _reserved(v.aval) >= _LEAST
+    }
+    if not forms:
+        return {}
+    pairs = [(v, form) for v in forms for form in forms[v]]
+    column = {pair: at for at, pair in enumerate(pairs)}
+    cost = [float(_reserved(_kept_aval(v.aval, form)) * (v in doors)) for v, form in pairs]
+    rows = [{column[v, form]: 1 for form in forms[v]} for v in forms]
     integral, equal = len(cost), len(rows)
     for equation in jaxpr.eqns:
-        result = number[equation.outvars[0]]
+        result = equation.outvars[0]
         is_alone = _form_of(equation, _Always()) is not None
-        for atom in {a for a in equation.invars if not hasattr(a, "val")}:
-            k, copied = number.get(atom, -1), weight * _reserved(atom.aval)
-            for form in (None, *folded_forms(getattr(atom.aval, "shape", ()))):
-                if (k, form) not in column:
-                    continue
+        for atom in variables(equation.invars):
+            copied = weight * _reserved(atom.aval)
+            for form in forms.get(atom, ()):
                 if is_alone and (result, form) in column:  # differs from the result's form
-                    rows.append({column[k, form]: 1, column[result, form]: -1, len(cost): -1})
+                    rows.append({column[atom, form]: 1, column[result, form]: -1, len(cost): -1})
                     cost.append(copied)
                 elif form is not None and not is_alone:
-                    cost[column[k, form]] += copied
+                    cost[column[atom, form]] += copied
         for v in () if is_alone else equation.outvars:
-            for form in folded_forms(getattr(v.aval, "shape", ())):
-                if (number[v], form) in column:
-                    cost[column[number[v], form]] += weight * _reserved(v.aval)
-    if not column:
-        return {}
+            for form in forms.get(v, ())[1:]:
+                cost[column[v, form]] += weight * _reserved(v.aval)
     places = [(r, c, x) for r, row in enumerate(rows) for c, x in row.items()]
     r, c, x = (np.array(part) for part in zip(*places, strict=True))
     matrix = coo_array((x, (r, c)), shape=(len(rows), len(cost)))
@@ -288,7 +271,8 @@ def _solved(program: Program, weight: float) -> dict[int, Form]:
     )
     if found.x is None:
         return {}
-    return {k: form for (k, form), at in column.items() if form and found.x[at] > 0.5}
+    number = {v: k for k, v in enumerate(values)}
+    return {number[v]: form for (v, form), at in column.items() if form and found.x[at] > 0.5}
 
 
 _SOLVER_SECONDS: Final = 10
@@ -303,13 +287,9 @@ class _Always(dict[Any, Form]):
 
 def _reserved(aval: Any) -> int:
     """Return the bytes that the compiler reserves for a parameter of a type."""
-    if not hasattr(aval, "shape"):
-        return 0
-    name = {"bool": "pred", "bfloat16": "bf16"}.get(str(aval.dtype))
-    if name is None:
-        name = str(aval.dtype).replace("float", "f").replace("uint", "u").replace("int", "s")
+    name = nearest_type(str(aval.dtype)) if hasattr(aval, "shape") else None
     try:
-        return default_layout(name.replace("_", ""), aval.shape, "v5e").byte_size
+        return 0 if name is None else default_layout(name, aval.shape, "v5e").byte_size
     except LayoutError:
         return 0
 
@@ -363,12 +343,8 @@ def stored_values(program: Program) -> Iterator[Change]:
 def _written(dtype: str, equation: Any, *operands: Any) -> Sequence[Any]:
     from jax import lax
 
-    found = bound(equation, list(operands), _as_it_is)
+    found = bound(equation, list(operands))
     return [lax.optimization_barrier(x.astype(dtype or x.dtype)).astype(x.dtype) for x in found]
-
-
-def _as_it_is(_equation: Any, _operands: list[Any]) -> None:
-    return None
 
 
 def recomputed_values(program: Program) -> Iterator[Change]:
@@ -378,13 +354,12 @@ def recomputed_values(program: Program) -> Iterator[Change]:
     made = {v: k for k, e in enumerate(jaxpr.eqns) for v in e.outvars}
     uses: dict[Any, list[int]] = {}
     for k, equation in enumerate(jaxpr.eqns):
-        for atom in equation.invars:
-            if not hasattr(atom, "val") and atom in made:
-                uses.setdefault(atom, []).append(k)
+        for atom in variables(equation.invars):
+            uses.setdefault(atom, []).append(k)
     found = []
-    for value, at in uses.items():
-        first = made[value]
-        late = next((k for k in at if k - max([first, *(j for j in at if j < k)]) > _GAP), None)
+    for value in (v for v in uses if v in made):
+        steps = pairwise([made[value], *uses[value]])
+        late = next((k for j, k in steps if k - j > _GAP), None)
         if late is not None and whole.bytes_of(value.aval) >= _LEAST:
             found.append((value, late))
     found.sort(key=lambda pair: -whole.bytes_of(pair[0].aval))
@@ -404,49 +379,38 @@ def _recomputed(program: Program, made: int, late: int) -> Program:
     whole = inlined(program)
     jaxpr = whole.jaxpr.jaxpr
     first = {v: k for k, e in enumerate(jaxpr.eqns) for v in e.outvars}
-    target, user = jaxpr.eqns[made], jaxpr.eqns[late]
-    chain = _chain(jaxpr, first, made, late)
-    inside = {v for k in chain for v in jaxpr.eqns[k].outvars}
+    chain = [jaxpr.eqns[k] for k in _chain(jaxpr, first, made, late)]
+    inside = {v for equation in chain for v in equation.outvars}
+    taken = variables(a for e in (*chain, jaxpr.eqns[late]) for a in e.invars)
+    outside = [v for v in taken if v not in inside]
 
     def function(*flat: Any) -> list[Any]:
         from jax import lax
 
-        values: dict[Any, Any] = dict(zip(jaxpr.constvars, whole.jaxpr.consts, strict=True))
-        values.update(zip(jaxpr.invars, flat, strict=True))
-
-        def read(atom: Any) -> Any:
-            return atom.val if hasattr(atom, "val") else values[atom]
-
+        values = given(jaxpr, whole.jaxpr.consts, flat)
         for k, equation in enumerate(jaxpr.eqns):
             if k == late:
-                atoms = {a for j in chain for a in jaxpr.eqns[j].invars if not hasattr(a, "val")}
-                kept = [*(atoms - inside)]
-                after = [a for a in user.invars if not hasattr(a, "val") and a not in inside]
-                passed = lax.optimization_barrier([values[a] for a in (*kept, *after)])
-                again = {**values, **dict(zip((*kept, *after), passed, strict=True))}
-                for j in chain:
-                    each = jaxpr.eqns[j]
-                    operands = [a.val if hasattr(a, "val") else again[a] for a in each.invars]
-                    again.update(zip(each.outvars, bound(each, operands, _as_it_is), strict=True))
-                values.update({v: again[v] for v in target.outvars})
-            operands = [read(atom) for atom in equation.invars]
-            values.update(zip(equation.outvars, bound(equation, operands, _as_it_is), strict=True))
-        return [read(atom) for atom in jaxpr.outvars]
+                passed = lax.optimization_barrier(read(values, outside))
+                again = dict(zip(outside, passed, strict=True))
+                for each in chain:
+                    compute(again, each)
+                values.update({v: again[v] for v in jaxpr.eqns[made].outvars})
+            compute(values, equation)
+        return read(values, jaxpr.outvars)
 
     return whole.with_function(function)
 
 
 def _chain(jaxpr: Any, first: dict[Any, int], made: int, late: int) -> list[int]:
     """Return equations to compute again: of values that nothing else needs so late."""
-    last: dict[Any, int] = {v: len(jaxpr.eqns) for v in jaxpr.outvars if not hasattr(v, "val")}
+    last: dict[Any, int] = {}
     for k, equation in enumerate(jaxpr.eqns):
-        for atom in equation.invars:
-            if not hasattr(atom, "val"):
-                last[atom] = max(last.get(atom, 0), k)
+        last.update(dict.fromkeys(variables(equation.invars), k))
+    last.update(dict.fromkeys(variables(jaxpr.outvars), len(jaxpr.eqns)))
     chain, pending = {made}, [made]
     while pending and len(chain) < _CHAIN:
-        for atom in jaxpr.eqns[pending.pop()].invars:
-            if not hasattr(atom, "val") and atom in first and last[atom] < late:
+        for atom in variables(jaxpr.eqns[pending.pop()].invars):
+            if atom in first and last[atom] < late:
                 if first[atom] not in chain:
                     pending.append(first[atom])
                 chain.add(first[atom])
@@ -495,15 +459,7 @@ def _stored(program: Program, position: int) -> Program:
 
         return evaluate(jaxpr, whole.jaxpr.consts, flat, rule)
 
-    def encode(x: Any) -> Any:
-        return bound(uses[0], [x], _as_it_is)[0]
-
-    return replace(
-        whole.with_function(function, avals),
-        parameter_modes=tuple(pair for pair in whole.parameter_modes if pair[0] != position),
-        encoders=(*whole.encoders, (position, encode)),
-        first_avals=whole.first_avals or whole.avals,
-    )
+    return whole.in_forms(function, avals, [(position, lambda x: bound(uses[0], [x])[0])])
 
 
 VALUE_KINDS: Final = (
