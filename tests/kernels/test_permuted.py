@@ -111,26 +111,36 @@ def runs(seed: int, *, share: bool = False) -> Iterator[Run]:
     """Kernels k0, k1, …, a source of each, what NumPy expects, and whether tiles are permuted."""
     random, number = Random(seed), 0
     while True:
-        source, target = _pair(random)
+        pair = _pair(random)
         itemsize = random.choice((1, 1, 1, 2, 2, 4, 8, 12))
-        size = math.prod(source.shape)
-        fill = None if size == target.size else bytes(range(1, itemsize + 1))
-        kernel = Kernel(source.recipe, target.recipe, itemsize, fill, f"k{number}")
-        near = random.choice((1 << 60, 0))
-        given = np.random.default_rng(number).integers(0, 256, (source.size, itemsize), np.uint8)
-        expected = np.empty((target.size, itemsize), np.uint8)
-        expected[...] = np.frombuffer(fill or bytes(itemsize), np.uint8)
-        at: Any = np.indices(source.shape)
-        expected[target(*at)] = given[source(*at)]
-        plan = plan_kernel(kernel, near)
-        permuted = any(isinstance(nest.micro, Permutation) for nest in plan.all_nests)
-        yield c_file(kernel, near, share=share), given.reshape(-1), expected.reshape(-1), permuted
+        yield run_of(pair, itemsize, number, random.choice((1 << 60, 0)), share=share)
         number += 1
+
+
+def run_of(
+    pair: tuple[ml.IndexMap, ml.IndexMap], itemsize: int, number: int, near: int, *, share: bool
+) -> Run:
+    """Return the kernel of a number, and the same of it."""
+    source, target = pair
+    fill = None if math.prod(source.shape) == target.size else bytes(range(1, itemsize + 1))
+    kernel = Kernel(source.recipe, target.recipe, itemsize, fill, f"k{number}")
+    given = np.random.default_rng(number).integers(0, 256, (source.size, itemsize), np.uint8)
+    expected = np.empty((target.size, itemsize), np.uint8)
+    expected[...] = np.frombuffer(fill or bytes(itemsize), np.uint8)
+    at: Any = np.indices(source.shape)
+    expected[target(*at)] = given[source(*at)]
+    plan = plan_kernel(kernel, near)
+    permuted = any(isinstance(nest.micro, Permutation) for nest in plan.all_nests)
+    file = c_file(kernel, near, share=share)
+    return file, given.reshape(-1), expected.reshape(-1), permuted
 
 
 def check(seed: int, count: int, place: Path, *flags: str) -> int:
     """Run many kernels at every alignment, between pages that cannot be read."""
-    made = list(islice(runs(seed), count))
+    return checked(list(islice(runs(seed), count)), place, *flags)
+
+
+def checked(made: list[Run], place: Path, *flags: str) -> int:
     library = library_of([file for file, *_ in made], place, "gcc", *QUICK, *flags)
     for k, (_, given, expected, _) in enumerate(made):
         run_at(getattr(library, f"k{k}"), given, expected)
@@ -151,6 +161,17 @@ def test_many_tiles_are_permuted(flags: str, tmp_path: Path) -> None:
     if any(name in flags and name not in told for name in ("avx512bw", "avx2")):
         pytest.skip(f"the processor has no {flags}")
     assert check(2, 300, tmp_path, *FLAGS[flags]) > 40
+
+
+@pytest.mark.parametrize("flags", PLAIN)
+def test_padding_between_the_runs_of_a_tile_is_written(flags: str, tmp_path: Path) -> None:
+    """The tile takes all steps of the axis that is padded, but not all of the run below it."""
+    need("gcc")
+    source = ml.index_map("[1, 0, 2]", (8, 16, 16))
+    texts = [f"{{1,2,0:T(8,{n},16)({inner})}}" for n in (32, 64) for inner in ("4,2,2", "2,2,2")]
+    pairs = [(source, ml.index_map(text, source.shape)) for text in texts]
+    made = [run_of(pair, 1, k, 1 << 60, share=False) for k, pair in enumerate(pairs)]
+    assert checked(made, tmp_path, *FLAGS[flags]) >= 2
 
 
 def test_shares_of_threads_make_the_whole(tmp_path: Path) -> None:

@@ -166,7 +166,7 @@ def _permutation(taken: _Taken, element: int, padded: PaddedAxis) -> Permutation
     loads = [
         _moved(taken, apart, at, source=True) + low + piece for at in starts for piece in pieces
     ]
-    every = list(product(*(range(taken[k][1]) for k in rows)))
+    every = list(product(*(range(padded.steps_of(*taken[k])) for k in rows)))
     stores = [_moved(taken, rows, at, source=False) + part for at in every for part in parts]
     picks = (
         at_target.get((at, part + x), _PADDING)
