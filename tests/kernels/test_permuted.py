@@ -174,6 +174,18 @@ def test_padding_between_the_runs_of_a_tile_is_written(flags: str, tmp_path: Pat
     assert checked(made, tmp_path, *FLAGS[flags]) >= 2
 
 
+@pytest.mark.parametrize("flags", PLAIN)
+def test_pairs_at_the_end_of_a_load_are_whole(flags: str, tmp_path: Path) -> None:
+    """Pairs of items three apart: one begins in the first load, and ends behind it."""
+    need("gcc")
+    cases = [("{0,1:T(8,5)(1,2)}", "{0,1}", (4, 24), 2), ("{1,0:T(3)}", "{1,0:T(8,2)}", (32, 2), 1)]
+    made = []
+    for k, (*texts, shape, itemsize) in enumerate(cases):
+        source, target = (ml.index_map(text, shape) for text in texts)
+        made.append(run_of((source, target), itemsize, k, 1 << 60, share=False))
+    assert checked(made, tmp_path, *FLAGS[flags]) == 2
+
+
 def test_shares_of_threads_make_the_whole(tmp_path: Path) -> None:
     """Shares of three threads make the whole, phase by phase, in any order of shares."""
     need("gcc")

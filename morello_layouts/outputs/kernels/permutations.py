@@ -156,6 +156,10 @@ def _permutation(taken: _Taken, element: int, padded: PaddedAxis) -> Permutation
         near = [k for k in range(len(taken)) if k not in apart]
         place = sum(at[k] * estimate(taken[k][0].source) for k in near) - low
         piece = min(place // load, len(pieces) - 1)
+        if place + element > pieces[piece] + load and pieces[piece + 1] < pieces[piece] + load:
+            piece += 1  # the last piece, which starts early
+            if place < pieces[piece]:
+                return None
         number = starts[tuple(at[k] for k in apart)] * len(pieces) + piece
         within = sum(
             at[k] * estimate(taken[k][0].target) for k in range(len(taken)) if k not in rows
