@@ -234,7 +234,7 @@ def _placements(keys: dict[str, Any], given: Any) -> Placement:
     mesh = _mesh(keys.get("mesh", keys.get("device_mesh")), keys.get("devices"))
     found: list[tuple[int, int] | None] = []
     partial = []
-    listed = given.values if given.name in {"()", "[]"} else [given]
+    listed = given.values if getattr(given, "name", "") in {"()", "[]"} else [given]
     for k, each in enumerate(listed):
         name = getattr(each, "name", "")
         if name in {"Shard", "_StridedShard"}:

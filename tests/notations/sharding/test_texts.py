@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace as Object
 
 import numpy as np
+import pytest
 
 import morello_layouts as ml
 
@@ -71,3 +72,9 @@ def test_objects_of_torch() -> None:
     assert str(found) == "f32[9,3]{1,0}, placements=(Shard(dim=0), Partial()), mesh=(dp=2, tp=2)"
     assert "devices along dp hold" not in " ".join(found.notes((9, 3)))
     assert "devices along tp hold parts of a sum" in found.notes((9, 3))
+
+
+@pytest.mark.parametrize("given", ["0[Shard(0), Replicate()]", "5", "{}", "'x'"])
+def test_placements_are_calls(given: str) -> None:
+    with pytest.raises(ml.LayoutError, match="expected"):
+        ml.index_map(f"s32[8,9], placements={given}, mesh=(2, 3)", (8, 9))
