@@ -19,7 +19,7 @@ from morello_layouts.core.fields import frozen
 from morello_layouts.core.layout import Layout
 from morello_layouts.core.lazy import regex
 from morello_layouts.core.limits import NESTED_TUPLES
-from morello_layouts.core.recipe import Recipe, recipe_of_formula
+from morello_layouts.core.recipe import Recipe, linear_index, recipe_of_formula
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.notations.coordinates import CoordinateLayout
 from morello_layouts.notations.grammar import INT, Defining, Terminal, integer
@@ -49,17 +49,7 @@ class TpuTiled(Layout):
 
     def __post_init__(self) -> None:
         as_int(min((n for tile in self.tiles for n in tile), default=1), "a tile size", 1)
-        sizes = list(self.tiles[0]) if self.tiles else []
-        for tile in self.tiles[1:]:
-            cut = sizes[len(sizes) - len(tile) :]
-            if len(tile) > len(sizes) or any(n % t for n, t in zip(cut, tile, strict=True)):
-                raise LayoutError(
-                    f"{self}: tile {tile} does not divide the one before it",
-                    "tiles inside of a tile add no padding",
-                    "write the attribute as Mosaic prints it",
-                )
-            counts = [n // t for n, t in zip(cut, tile, strict=True)]
-            sizes = [*sizes[: len(sizes) - len(tile)], *counts, *tile]
+        _ = self._inside
         if not self.strides or len(self.strides) < len(self.tiles[0] if self.tiles else ()):
             raise LayoutError(
                 f"{self}: expected a stride for each dimension, got {len(self.strides)}",
@@ -70,6 +60,21 @@ class TpuTiled(Layout):
     @property
     def _tile_size(self) -> int:
         return prod(self.tiles[0]) if self.tiles else 1
+
+    @property
+    def _inside(self) -> list[int]:
+        """The sizes of the first tile as the others cut it."""
+        sizes = list(self.tiles[0]) if self.tiles else []
+        for tile in self.tiles[1:]:
+            own = [*zip(sizes[len(sizes) - len(tile) :], tile, strict=False)]
+            if len(tile) > len(sizes) or any(n % t for n, t in own):
+                raise LayoutError(
+                    f"{self}: tile {tile} does not divide the one before it",
+                    "tiles inside of a tile add no padding",
+                    "write the attribute as Mosaic prints it",
+                )
+            sizes = [*sizes[: len(sizes) - len(tile)], *(n // t for n, t in own), *tile]
+        return sizes
 
     def recipe(self, shape: Sequence[Int], /) -> Recipe:
         form = self.reference(coordinate_variables(shape), shape)
@@ -82,24 +87,14 @@ class TpuTiled(Layout):
     def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
         """Return the offset: digits of the coordinates by each tile, times strides."""
         require_rank(shape, len(self.strides), str(self))
-        parts, inside = list(coordinates), list[int]()
+        parts, zero = list(coordinates), AffineExpr((), 0)
         for tile in self.tiles:
             cut = len(parts) - len(tile)
             own = [*zip(parts[cut:], tile, strict=True)]
             parts = [*parts[:cut], *(x // n for x, n in own), *(x % n for x, n in own)]
-        sizes = list(self.tiles[0]) if self.tiles else []
-        for tile in self.tiles[1:]:
-            cut = len(sizes) - len(tile)
-            sizes = [*sizes[:cut], *(n // t for n, t in zip(sizes[cut:], tile, strict=True)), *tile]
-        step = 1
-        for n in reversed(sizes):
-            inside.append(step)
-            step *= n
-        steps = [*(s * self._tile_size for s in self.strides), *reversed(inside)]
-        total = AffineExpr((), 0)
-        for x, s in zip(parts, steps, strict=True):
-            total = total + x * s
-        return total
+        rank = len(self.strides)
+        first = sum((x * s for x, s in zip(parts, self.strides, strict=False)), zero)
+        return first * self._tile_size + linear_index(parts[rank:], self._inside, zero)
 
     def by_document(
         self, coordinate: Sequence[int], shape: Sequence[int], /
@@ -225,8 +220,11 @@ def fields(source: Defining, close: str, depth: int = 0) -> dict[str, Any]:
 def dialect_attribute(source: Defining, name: str, depth: int = 0) -> Any:
     """Read what follows the name of an attribute that is a layout; None for other attributes."""
     start = source.at - len(name)
+    is_iree = name.startswith("#iree_") and name.endswith(_IREE)
+    if name not in _READ and not is_iree:
+        return None
+    source.need("<")
     if name == "#tpu.tiled":
-        source.need("<")
         tiles = list[tuple[int, ...]]()
         while source.take("("):
             tiles.append(tuple(_integers(source, ")")))
@@ -237,7 +235,6 @@ def dialect_attribute(source: Defining, name: str, depth: int = 0) -> Any:
         source.need(">")
         return _made(source, start, lambda: TpuTiled(tuple(tiles), strides))
     if name == "#iree_encoding.layout":
-        source.need("<")
         source.need("[")
         found = source.series(lambda: attribute(source, depth), "]", least=1)
         source.need(">")
@@ -246,26 +243,22 @@ def dialect_attribute(source: Defining, name: str, depth: int = 0) -> Any:
             raise source.error(what, "write one with configuration = {encoding_info = …}", start)
         return found[0]
     if name == "#tpu.vpad":
-        source.need("<")
         token = source.need(_STRING)
         source.need(">")
         return _made(source, token.start + 1, lambda: _vpad(token[1:-1]))
-    if name == "#xegpu.layout":
-        source.need("<")
-        given = fields(source, ">", depth)
-        return _made(source, start, lambda: _xegpu(given))
+    parent: Any = None
     if name == "#xegpu.slice":
-        source.need("<")
         parent = attribute(source, depth)
         source.need(",")
-        given = fields(source, ">", depth)
-        return _made(source, start, lambda: _sliced(parent, given))
-    if name.startswith("#iree_") and name.endswith(("_encoding_resolver", "_encoding_layout")):
-        source.need("<")
-        given = fields(source, ">", depth)
-        text = source.text[start : source.at]
-        return _made(source, start, lambda: _iree(given, text))
-    return None
+    given = fields(source, ">", depth)
+    if is_iree:
+        return _made(source, start, lambda: _iree(given, source.text[start : source.at]))
+    is_slice = name == "#xegpu.slice"
+    return _made(source, start, lambda: _sliced(parent, given) if is_slice else _xegpu(given))
+
+
+_READ: Final = ("#tpu.tiled", "#tpu.vpad", "#iree_encoding.layout", "#xegpu.layout", "#xegpu.slice")
+_IREE: Final = ("_encoding_resolver", "_encoding_layout")
 
 
 def _integers(source: Defining, close: str) -> list[int]:
