@@ -162,12 +162,14 @@ def called(text: str, names: Sequence[str]) -> str:
 _NUMBERED: Final = regex(r"\bd([0-9]{1,3})\b")
 
 
-def amount(n: int) -> str:
-    """Return a number with commas; past 30 digits only its magnitude.
+def amount(n: object) -> str:
+    """Return a number with commas; past 30 digits only its magnitude. Other values as they are.
 
-    >>> amount(4096), amount(2**1000)
-    ('4,096', 'about 10^301')
+    >>> amount(4096), amount(2**1000), amount("8*N")
+    ('4,096', 'about 10^301', '8*N')
     """
+    if not isinstance(n, int):
+        return str(n)
     return f"{n:,}" if n < 10**30 else f"about 10^{int(n.bit_length() * log10(2))}"
 
 

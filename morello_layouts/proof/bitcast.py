@@ -21,6 +21,7 @@ from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.maps.subject import cropped, reshape_view, split_elements
 from morello_layouts.core.recipe import Recipe, has_inverse, known, offset_of
 from morello_layouts.core.recipe.digits import digits_of, fused, has_digits, major_order, refined
+from morello_layouts.core.recipe.steps import brackets
 from morello_layouts.core.recipe.views import elements_of
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.proof.ask import isl_budget
@@ -224,17 +225,13 @@ def tile_view(a: IndexMap, b: IndexMap) -> BitcastCandidate | None:
 def _words(
     own: Sequence[int], shape: Sequence[int], order: Sequence[int], full: Sequence[int]
 ) -> str:
-    parts = [f"split to {_list(shape)}"] if tuple(own) != tuple(shape) else []
+    parts = [f"split to {brackets(shape)}"] if tuple(own) != tuple(shape) else []
     if order != sorted(order):
         parts.append(f"transpose {list(order)}")
     moved = tuple(shape[k] for k in order)
     if moved != tuple(full):
-        parts.append(f"merge to {_list(full)}")
+        parts.append(f"merge to {brackets(full)}")
     return ", then ".join(parts) or "the same coordinates"
-
-
-def _list(sizes: Sequence[int]) -> str:
-    return f"[{','.join(map(str, sizes))}]"
 
 
 def _common(a: Recipe, b: Recipe) -> tuple[list[int], list[list[int]], list[list[int]]]:

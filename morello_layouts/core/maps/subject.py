@@ -197,8 +197,8 @@ def _met(read: Callable[..., M], one: Subject, other: Subject) -> tuple[M, M]:
     return read(one, both, other), read(other, both, one)
 
 
-def shape_text(sizes: Sequence[Int]) -> str:
-    """Return sizes as Python writes a tuple."""
+def shape_text(sizes: Sequence[object]) -> str:
+    """Return sizes, or other things, as Python writes a tuple."""
     return f"({', '.join(map(str, sizes))}{',' if len(sizes) == 1 else ''})"
 
 

@@ -403,7 +403,7 @@ class Window:
 Step: TypeAlias = Pad | Split | Transpose | Merge | Scatter | Xor | Renumber | Replicate | Window
 
 
-def brackets(shape: Shape) -> str:
+def brackets(shape: Sequence[Int]) -> str:
     """Return sizes in brackets, as in ``[6,8]``."""
     return f"[{','.join(map(str, shape))}]"
 

@@ -86,12 +86,8 @@ def traffic(exchange: Exchange) -> Traffic:
 
 def _coordinates(end: End, devices: Array) -> tuple[Values, Array]:
     """Return the coordinates of devices, and whether they are in the mesh."""
-    mesh = end.sharding.mesh
-    position = devices
-    if mesh.ids:
-        position = np.full(len(devices), -1, devices.dtype)
-        position[[*mesh.ids]] = np.arange(len(mesh.ids))
-    inside = (position >= 0) & (position < known((mesh.count,))[0])
+    position = end.positions(devices)
+    inside = position >= 0
     position = np.where(inside, position, 0)
     return {k: axis.of(position) for k, axis in end.axes.items()}, inside
 

@@ -413,10 +413,10 @@ class Plan(Displayed):
         if self.totals is None:
             yield f"bytes: not counted: {self.uncounted}"
         elif self.totals.moved == 0:
-            yield f"0 of {_shown(self._bytes(self.totals.needed))} bytes move"
+            yield f"0 of {amount(self._bytes(self.totals.needed))} bytes move"
         else:
             moved, needed = (
-                _shown(self._bytes(n)) for n in (self.totals.moved, self.totals.needed)
+                amount(self._bytes(n)) for n in (self.totals.moved, self.totals.needed)
             )
             most = self.most_received_bytes
             each = "" if most is None else f"; a device receives up to {amount(most)}"
@@ -428,10 +428,6 @@ class Plan(Displayed):
             condition = self.totals.condition if self.totals else ""
             yield f"in steps over single axes{condition and f' if {condition}'}:"
             yield from (f"  {step}" for step in self.steps)
-
-
-def _shown(number: Any) -> str:
-    return amount(number) if isinstance(number, int) else str(number)
 
 
 def _owners(end: End, owners: Sequence[object]) -> str:

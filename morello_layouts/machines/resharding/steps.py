@@ -14,6 +14,7 @@ from morello_layouts.core.description import amount, count
 from morello_layouts.core.expr.sizes import Int, is_nonnegative
 from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.limits import RESHARD_ROWS, RESHARD_STATES
+from morello_layouts.core.maps.subject import shape_text
 from morello_layouts.core.recipe import known
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.machines.resharding.combs import CutLevel, Message, Pieces, in_turn
@@ -315,12 +316,8 @@ def _mesh_lines(name: str, end: End) -> Iterator[str]:
     ids, count = end.sharding.mesh.ids, known((end.sharding.mesh.count,))[0]
     devices = f"[[{', '.join(map(str, ids))}]]" if ids else f"[:{count}]"
     axes = [*end.axes.values()] or [MeshAxis("all", ((1, 1),))]
-    sizes, names = (_tuple(x) for x in ([x.size for x in axes], [repr(x.name) for x in axes]))
+    sizes, names = (shape_text(x) for x in ([x.size for x in axes], [repr(x.name) for x in axes]))
     yield f"{name} = Mesh(np.array(jax.devices()){devices}.reshape({sizes}), {names})"
-
-
-def _tuple(items: Sequence[object]) -> str:
-    return f"({', '.join(map(str, items))}{',' if len(items) == 1 else ''})"
 
 
 def _names(end: End) -> Names:
@@ -341,7 +338,7 @@ def _spec(end: End, shape: Sequence[int]) -> str:
 
 def _step_lines(step: Step, sizes: Mapping[str, int], before: Names) -> Iterator[str]:
     """Yield the lines of a step on a device's own part ``a``."""
-    axes = _tuple([repr(name) for name in step.axes])
+    axes = shape_text([repr(name) for name in step.axes])
     count = prod(sizes[name] for name in step.axes)
     match step.kind:
         case "all-to-all":

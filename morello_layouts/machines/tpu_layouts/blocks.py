@@ -283,5 +283,5 @@ def _formulas(function: Callable[..., Any], sides: Sequence[_BlockSide], axes: i
         return ""
     if len(found.parameters) != axes or len(found.forms) != len(sides):
         return ""
-    forms = (form * side.unit - side.before for form, side in zip(found.forms, sides, strict=True))
-    return f"({', '.join(map(str, forms))}{',' if len(sides) == 1 else ''})"
+    pairs = zip(found.forms, sides, strict=True)
+    return shape_text([form * side.unit - side.before for form, side in pairs])

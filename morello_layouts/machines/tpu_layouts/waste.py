@@ -8,7 +8,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from morello_layouts.core.checks import require_type
-from morello_layouts.core.description import count, listed
+from morello_layouts.core.description import amount, count, listed
 from morello_layouts.core.expr.sizes import Int, SizeExpr, round_up
 from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.lazy import importing
@@ -148,7 +148,7 @@ def buffer_waste(shape: XlaShape | str) -> Waste:
     if layout is None or layout.tiles or not is_small:
         return found
     size = round_up(prod(shape.shape), _WORDS_OF_TILE)
-    words = f"an array without tiles takes {_shown(size)} elements: tiles of 8 rows and 128 columns"
+    words = f"an array without tiles takes {amount(size)} elements: tiles of 8 rows and 128 columns"
     reserved = bytes_of(size, shape.bits)
     return replace(found, reserved_bytes=reserved, reasons=(Padding((), 1, size, words),))
 
@@ -162,7 +162,7 @@ def _reasons(shape: XlaShape, layout: XlaLayout, sizes: Sequence[Int]) -> tuple[
         tail = layout.tail_padding_alignment_in_elements
         whole = round_up(elements, tail)
         if whole != elements:
-            words = f"the buffer's {_shown(elements)} elements are padded to {_shown(whole)}, "
+            words = f"the buffer's {amount(elements)} elements are padded to {amount(whole)}, "
             found.append(Padding((), elements, whole, f"{words}a multiple of L({tail})"))
     own = bits_of(shape.element_type)
     if shape.bits > own:
@@ -189,15 +189,11 @@ def _tile_padding(sizes: Sequence[Int], layout: XlaLayout, tile: Sequence[int]) 
         if whole != size:
             place = len(every) - 1 - k
             logical = tuple(dim for dim in joined if dim is not None)
-            words = f"{_subject(place, logical, size)} padded to {_shown(whole)}: {text} have "
+            words = f"{_subject(place, logical, size)} padded to {amount(whole)}: {text} have "
             words += _extent(place, t, len(tile), joined=len(logical) > 1)
             found.append(Padding(logical, size, whole, words))
         joined, size = [], 1
     return found[::-1]
-
-
-def _shown(n: Int) -> str:
-    return f"{n:,}" if isinstance(n, int) else str(n)
 
 
 def _subject(place: int, dims: Sequence[int], size: Int) -> str:
@@ -205,9 +201,9 @@ def _subject(place: int, dims: Sequence[int], size: Int) -> str:
     if not dims:
         return f"the {name} dimension of {size} that the tile adds is"
     if len(dims) == 1:
-        return f"{name} dimension d{dims[0]} of size {_shown(size)} is"
+        return f"{name} dimension d{dims[0]} of size {amount(size)} is"
     several = listed([f"d{dim}" for dim in dims])
-    return f"{name} dimensions {several}, together of size {_shown(size)}, are"
+    return f"{name} dimensions {several}, together of size {amount(size)}, are"
 
 
 def _extent(place: int, t: int, rank: int, *, joined: bool) -> str:

@@ -271,14 +271,10 @@ def describe(
     parts += (part for mode, dim in pairs for part in _parts(mode, dim))
     axes = () if plain is not layout else memory_axes(layout.recipe(layout.sizes), dims)
     modes, kind = count(plain.rank, "mode"), "CuTe layout"
-    headline = f"{modes}, {_amount(plain.size)} elements in {_amount(plain.cosize)} slots"
+    headline = f"{modes}, {amount(plain.size)} elements in {amount(plain.cosize)} slots"
     if isinstance(layout, ComposedLayout):
         kind = "CuTe layout with a swizzle"
     return Description(str(layout), kind, headline, dims, tuple(parts), axes)
-
-
-def _amount(n: Any) -> str:
-    return amount(n) if isinstance(n, int) else str(n)
 
 
 def _parts(mode: CuteLayout, dim: Dimension) -> list[Part]:
@@ -286,7 +282,7 @@ def _parts(mode: CuteLayout, dim: Dimension) -> list[Part]:
     found, unit = list[Part](), 1
     for size, stride in mode.leaves:
         if size == mode.size:
-            what = f"all {_amount(size)} of {dim.name}"
+            what = f"all {amount(size)} of {dim.name}"
         else:
             things = (
                 _count(size, "neighbour") if unit == 1 else f"{_count(size, 'block')} of {unit}"

@@ -7,16 +7,14 @@ from typing import Any
 
 from morello_layouts.core.checks import shown, whole
 from morello_layouts.core.expr.sizes import Int
-from morello_layouts.core.layout import Layout
+from morello_layouts.core.layout import Layout, nearest_type
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.notations.sharding.calls import sharded
 from morello_layouts.notations.sharding.layout import Placement, ShardedLayout
 from morello_layouts.notations.sharding.reader import placements_of
 from morello_layouts.notations.sharding.sharding import Mesh
 from morello_layouts.notations.sharding.systems import AxisSharding, DTensorSharding, Ref
-from morello_layouts.notations.xla import ELEMENT_BITS, XlaShape, parse_xla
-
-_TYPES = {"float": "f", "bfloat": "bf", "int": "s", "uint": "u", "complex": "c", "bool": "pred"}
+from morello_layouts.notations.xla import XlaShape, parse_xla
 
 
 def sharding(value: Any, array: str | Layout | Sequence[Int] | None = None) -> ShardedLayout:
@@ -108,6 +106,5 @@ def _array(value: Any) -> Layout | Sequence[int]:
     """The type and sizes of an array; its sizes alone if XLA has no such type."""
     shape = tuple(map(int, value.shape))
     name = str(getattr(value, "dtype", "")).removeprefix("torch.")
-    kind = name.rstrip("0123456789")
-    element = _TYPES.get(kind, name) + name[len(kind) :]
-    return XlaShape(element, shape) if element in ELEMENT_BITS else shape
+    element = nearest_type(name)
+    return XlaShape(element, shape) if element else shape

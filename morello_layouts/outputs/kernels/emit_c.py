@@ -8,6 +8,7 @@ from typing import Final
 
 from morello_layouts.core.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.core.fields import frozen
+from morello_layouts.core.maps.subject import shape_text
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.outputs.codegen import LANGUAGES
 from morello_layouts.outputs.kernels import elementwise
@@ -373,7 +374,7 @@ def _view(buffer: str, domain: Domain) -> str:
 
 
 def _tuple(numbers: list[Int]) -> str:
-    return f"({', '.join(map(expression, numbers))}{',' if len(numbers) == 1 else ''})"
+    return shape_text([*map(expression, numbers)])
 
 
 # The names that the text of a kernel defines outside of functions.

@@ -18,7 +18,7 @@ from morello_layouts.core.fields import frozen
 from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.maps.subject import Subject
 from morello_layouts.core.recipe import Recipe, known
-from morello_layouts.core.recipe.digits import digits_of
+from morello_layouts.core.recipe.digits import digits_of, fused_axes
 from morello_layouts.core.recipe.views import reshape_recipe
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.notations import parse
@@ -282,14 +282,7 @@ def _cut(digit: BitDigit, width: int) -> Iterator[BitDigit]:
 
 def _fused(axes: Sequence[ByteLoop]) -> tuple[ByteLoop, ...]:
     """Join axes that are one on both sides."""
-    kept: list[ByteLoop] = []
-    for axis in axes:
-        outer = kept[-1] if kept else axis
-        if kept and outer[1:] == (axis.source * axis.size, axis.target * axis.size):
-            kept[-1] = ByteLoop(outer.size * axis.size, axis.source, axis.target)
-        else:
-            kept.append(axis)
-    return tuple(kept)
+    return tuple(map(ByteLoop._make, fused_axes(axes)))
 
 
 def _strided(strides: str, sizes: tuple[int, ...]) -> Recipe:

@@ -14,6 +14,7 @@ from morello_layouts.core.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.layout import Layout, bits_of
 from morello_layouts.core.maps import IndexMap
+from morello_layouts.core.maps.subject import shape_text
 from morello_layouts.core.recipe import bases_of_recipe, known
 from morello_layouts.core.recipe.bases import MEMORY
 from morello_layouts.core.recipe.digits import AxisDigit
@@ -365,7 +366,7 @@ def _tvm(source: Writable) -> str:
     if least != 0:
         raise source.none(f"its smallest offset is {least}, and TVM counts from 0", FORMULA)
     names = ", ".join(f"d{k}" for k in range(len(source.shape)))
-    return f"lambda {names}: ({', '.join(forms)}{',' if len(forms) == 1 else ''})"
+    return f"lambda {names}: {shape_text(forms)}"
 
 
 def _mlir(source: Writable) -> str:
