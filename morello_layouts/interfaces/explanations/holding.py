@@ -21,7 +21,7 @@ from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.recipe import known
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.interfaces.api.layouts import Assuming, LayoutLike, Shape, index_map
-from morello_layouts.machines.resharding.combs import Run, part
+from morello_layouts.machines.resharding.combs import Run, part, places_text, shape_of
 from morello_layouts.machines.resharding.exchange import exchange
 from morello_layouts.notations.sharding.layout import ShardedLayout, headline, numbered
 from morello_layouts.notations.sharding.sharding import MeshDigit, Sharding
@@ -118,7 +118,7 @@ class DevicePart(Displayed):
     @property
     def shape(self) -> tuple[int, ...]:
         """How many indices of each dimension the device holds."""
-        return tuple(sum(run.size for run in runs) for runs in self.runs)
+        return shape_of(self.runs)
 
     @property
     def index(self) -> tuple[slice, ...]:
@@ -140,10 +140,8 @@ class DevicePart(Displayed):
     def __str__(self) -> str:
         if 0 in self.shape:
             return f"device {self.device} holds nothing"
-        along = (" or ".join(map(str, runs)) for runs in self.runs)
-        where = ", ".join(f"d{dim} in {runs}" for dim, runs in enumerate(along))
         return (
-            f"device {self.device} holds {where}: {times(self.shape)} elements\n"
+            f"device {self.device} holds {places_text(self.runs)}: {times(self.shape)} elements\n"
             f"  in a buffer of {count(self.map.size, 'slot')}: {self.map}"
         )
 
@@ -172,7 +170,7 @@ def local_part(m: IndexMap, device: int) -> DevicePart:
     cuts = zip(own.cuts, shape, strict=True)
     combs = [() if at is None else part(cut, at, n) for cut, n in cuts]
     runs = tuple(tuple(run for comb in each for run in comb.runs()) for each in combs)
-    held = tuple(sum(run.size for run in each) for each in runs)
+    held = shape_of(runs)
     room = held if sharding.local_rule == "own" else sharding.local_dims(shape)
     local = index_map(layout.local or XlaLayout.descending(len(shape)), room)
     if room != held:

@@ -341,10 +341,8 @@ def lines_of(
 def with_lanes(access: Access, lanes: int | None, shape: tuple[int, ...]) -> Access:
     """Return an access of ``lanes`` lanes: by default a whole row or column at a time."""
     if isinstance(access, Copy):
-        if lanes is None:
-            along = shape[-1:] if access.order == "row" else shape[:1]
-            lanes = max(1, prod(along))
-        return replace(access, lanes=as_int(lanes, "lanes", 1, 1 << 20))
+        along = shape[-1:] if access.order == "row" else shape[:1]
+        lanes = max(1, prod(along)) if lanes is None else lanes
     if lanes is None:
         raise LayoutError(
             f"{access}: the number of lanes is missing",

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import product
 from math import gcd, lcm, prod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from morello_layouts.core.description import count
 from morello_layouts.core.fields import frozen
@@ -65,7 +65,7 @@ class Message:
     @property
     def shape(self) -> tuple[int, ...]:
         """How many positions it has along each dimension."""
-        return tuple(sum(run.size for run in runs) for runs in self.runs)
+        return shape_of(self.runs)
 
     @property
     def size(self) -> int:
@@ -73,9 +73,23 @@ class Message:
         return prod(self.shape)
 
     def __str__(self) -> str:
-        along = (" or ".join(map(str, runs)) for runs in self.runs)
-        where = ", ".join(f"d{dim} in {runs}" for dim, runs in enumerate(along))
-        return f"{self.sender} to {self.receiver}: {count(self.size, 'element')}: {where}"
+        head = f"{self.sender} to {self.receiver}: {count(self.size, 'element')}"
+        return f"{head}: {places_text(self.runs)}"
+
+
+Runs: TypeAlias = Sequence[Sequence[Run]]
+"""Along each dimension of an array the runs of a part, in ascending order."""
+
+
+def shape_of(runs: Runs) -> tuple[int, ...]:
+    """Return how many positions a part has along each dimension."""
+    return tuple(sum(run.size for run in own) for own in runs)
+
+
+def places_text(runs: Runs) -> str:
+    """Return where a part lies, in words."""
+    along = (" or ".join(map(str, own)) for own in runs)
+    return ", ".join(f"d{dim} in {own}" for dim, own in enumerate(along))
 
 
 def in_turn(messages: Iterable[Message], devices: int) -> list[Message]:

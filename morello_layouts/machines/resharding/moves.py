@@ -21,7 +21,7 @@ from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.limits import MESSAGE_STRETCHES
 from morello_layouts.core.recipe import Recipe, known, offset_of
 from morello_layouts.core.recipe.digits import AxisDigit, fused_axes, ranges_between, refined
-from morello_layouts.machines.resharding.combs import Run
+from morello_layouts.machines.resharding.combs import Run, Runs, shape_of
 from morello_layouts.notations.sharding import MeshDigit, Sharding
 from morello_layouts.notations.strided import StridedLayout
 from morello_layouts.outputs.kernels.build import compiler
@@ -69,9 +69,6 @@ class StridedCopy:
         """Whether the elements lie in the buffer as they do in the message, without gaps."""
         return not self.axes or (len(self.axes) == 1 and self.axes[0][1:] == (1, 1))
 
-
-Runs: TypeAlias = Sequence[Sequence[Run]]
-"""The runs of a piece of a message along each dimension."""
 
 Portion: TypeAlias = "tuple[StridedCopy, ...] | NDArray[np.int64]"
 """Where a buffer has a piece of a message: moves, or else the offset of each element."""
@@ -152,10 +149,10 @@ class LocalBuffer:
 
     def _moves(self, runs: Runs, order: Sequence[int]) -> list[StridedCopy] | None:
         assert self.chains is not None
-        steps, step = {}, 1
+        steps, step, sizes = {}, 1, shape_of(runs)
         for dim in reversed(order):
             steps[dim] = step
-            step *= sum(run.size for run in runs[dim])
+            step *= sizes[dim]
         parts = list[list[Stretch]]()
         for dim, own in enumerate(runs):
             found = list(_stretches(self.chains[dim], own))

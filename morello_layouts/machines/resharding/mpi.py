@@ -27,12 +27,11 @@ from morello_layouts.core.limits import EXCHANGE_SCRATCH
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.recipe import Recipe, known
 from morello_layouts.errors import LayoutError, ShapeError
-from morello_layouts.machines.resharding.combs import Message, Pieces, in_turn
+from morello_layouts.machines.resharding.combs import Message, Pieces, Runs, in_turn, shape_of
 from morello_layouts.machines.resharding.exchange import Exchange
 from morello_layouts.machines.resharding.moves import (
     LocalBuffer,
     Portion,
-    Runs,
     copied_at_once,
     copy,
     local_buffer,
@@ -338,7 +337,7 @@ class _RankBuffer:
 
         A piece that is contiguous in the buffer is sent from there, or received there.
         """
-        size = prod(sum(run.size for run in x) for x in runs)
+        size = prod(shape_of(runs))
         portion: Portion = ()
         with _kept_going(failures):
             portion = self.portion(runs)
