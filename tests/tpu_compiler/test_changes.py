@@ -140,7 +140,7 @@ VALUES: list[tuple[Callable[..., Any], tuple[str, ...]]] = [
 @pytest.mark.slow
 def test_changes_of_values_compute_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forms, layouts, values that are computed twice, arguments as they are read, bf16."""
-    monkeypatch.setattr(values, "_LEAST", 1)
+    monkeypatch.setattr(values, "LEAST", 1)
     wrong, kinds, unchanged = [], set(), []
     for function, shapes in VALUES:
         program = trace(function, shapes)
@@ -178,7 +178,7 @@ def stored(x: Any, y: Any) -> Any:
 
 
 def test_other_forms_of_arguments_and_results(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arguments, "_LEAST", 1)
+    monkeypatch.setattr(arguments, "LEAST", 1)
     program = trace(stored, ("f32[300,3,5]", "f32[200,130]"))
     wanted = results(program, program)
     wrong, kinds = [], set()

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
+from itertools import islice
 from math import inf
 from pathlib import Path
 from threading import Event, current_thread, main_thread
@@ -249,11 +250,8 @@ def _search(trials: _Trials, program: Program, budget: int, ends: Sequence[float
     trials.until = ends[2]
     checks = _Checks(program, as_it_is.layouts, trials)
     more = [] if together is None else [together]
-    advised = checks.advised([*good, *costly, *more])
-    both, smaller = (
-        tuple(filter(None, some))
-        for some in (advised[: len(good)], advised[len(good) : len(good) + len(costly)])
-    )
+    advised = iter(checks.advised([*good, *costly, *more]))
+    both, smaller = (tuple(filter(None, islice(advised, len(some)))) for some in (good, costly))
     wrong = len(good) + len(costly) - len(both) - len(smaller)
     return Advice(
         program.name,
@@ -261,7 +259,7 @@ def _search(trials: _Trials, program: Program, budget: int, ends: Sequence[float
         program.devices,
         before,
         both,
-        advised[-1] if more else None,
+        next(advised, None),
         len(tried) - unfit,
         refused + unfit + wrong,
         len(tried) - unfit - len(good) - len(costly),
@@ -469,7 +467,7 @@ class _Checks:
             return replace(advised, note=compared)
         values = list(compared.values())
         largest = None if None in values else max(x or 0.0 for x in values)
-        if candidate.exact and not _is_small(values[0]):
+        if candidate.exact and (values[0] is None or values[0] > _EXACT):
             return None
         note = compared_words(compared)
         if not candidate.exact:
@@ -529,10 +527,6 @@ def _parts(program: Program) -> dict[str, bytes]:
     if program.decoders:
         parts["returned"] = exported(program.returned, program.result_avals)
     return parts
-
-
-def _is_small(difference: float | None) -> bool:
-    return difference is not None and difference <= _EXACT
 
 
 def exported(function: Callable[..., Any], avals: Sequence[Any]) -> bytes:

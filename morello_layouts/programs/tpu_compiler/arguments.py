@@ -6,34 +6,46 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from math import prod
+from operator import methodcaller
 from typing import Any, Final, TypeAlias
 
-from morello_layouts.programs.tpu_compiler.program import AUTO, Change, Modes, Program
+from morello_layouts.programs.tpu_compiler.program import (
+    AUTO,
+    LARGEST,
+    LEAST,
+    Change,
+    Modes,
+    Program,
+    own_bytes,
+)
 
-_LARGEST: Final = 4  # arguments or results of one kind of change, the largest first
-_LEAST: Final = 1 << 16  # bytes of an argument that is worth a change
 _LANES: Final = 128
-
-
-def _bytes(aval: Any) -> int:
-    size: int = prod(aval.shape) * getattr(aval.dtype, "itemsize", 4)
-    return size
 
 
 def _large(avals: Sequence[Any]) -> list[int]:
     """Return the positions of the largest arrays, the largest first."""
-    found = [k for k, aval in enumerate(avals) if _bytes(aval) >= _LEAST]
-    return sorted(found, key=lambda k: -_bytes(avals[k]))[:_LARGEST]
+    found = [k for k, aval in enumerate(avals) if own_bytes(aval) >= LEAST]
+    return sorted(found, key=lambda k: -own_bytes(avals[k]))[:LARGEST]
+
+
+def _arrays(program: Program) -> Iterator[tuple[bool, int, str, tuple[int, ...]]]:
+    """Yield the largest arguments, then results: whether it is one, position, name and shape."""
+    sides = ((program.arguments, program.avals), (program.results, program.result_avals))
+    for is_result, (names, avals) in enumerate(sides):
+        yield from ((bool(is_result), k, names[k], avals[k].shape) for k in _large(avals))
+
+
+def _first_names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
 
 
 def donations(program: Program) -> Iterator[Change]:
     """Arguments whose buffers results take: all of them, then each."""
     free = [k for k in range(len(program.avals)) if k not in program.donated]
     pairs: list[tuple[int, int]] = []
-    for j in sorted(
-        range(len(program.result_avals)), key=lambda j: -_bytes(program.result_avals[j])
-    ):
-        result = program.result_avals[j]
+    results = enumerate(program.result_avals)
+    for j, result in sorted(results, key=lambda pair: -own_bytes(pair[1])):
         same = (k for k in free if _is_like(program.avals[k], result))
         k = next(same, None)
         if k is not None:
@@ -41,7 +53,7 @@ def donations(program: Program) -> Iterator[Change]:
             pairs.append((k, j))
     if len(pairs) > 1:
         yield _donation(program, pairs)
-    for pair in pairs[:_LARGEST]:
+    for pair in pairs[:LARGEST]:
         yield _donation(program, [pair])
 
 
@@ -51,13 +63,11 @@ def _is_like(a: Any, b: Any) -> bool:
 
 def _donation(program: Program, pairs: Sequence[tuple[int, int]]) -> Change:
     positions = frozenset(k for k, _ in pairs)
-    names = ", ".join(f"{program.arguments[k]} for {program.results[j]}" for k, j in pairs[:3])
-    more = f" and {len(pairs) - 3} more" if len(pairs) > 3 else ""
     return Change(
         "donation",
         "jax.jit(f, donate_argnums=…): the result takes the argument's buffer, which the caller "
         "then no longer has",
-        names + more,
+        _first_names([f"{program.arguments[k]} for {program.results[j]}" for k, j in pairs]),
         lambda p: replace(p, donated=p.donated | positions),
     )
 
@@ -91,11 +101,9 @@ def _with_modes(parameter_modes: Modes, result_modes: Modes, program: Program) -
 
 def ordered_layouts(program: Program) -> Iterator[Change]:
     """Orders of the dimensions of an argument or a result in memory."""
-    for is_result, avals in ((False, program.avals), (True, program.result_avals)):
-        names = program.results if is_result else program.arguments
-        for k in _large(avals):
-            for order in orders(len(avals[k].shape)):
-                yield _ordered(k, order, names[k], is_result)
+    for is_result, k, name, shape in _arrays(program):
+        for order in orders(len(shape)):
+            yield _ordered(k, order, name, is_result)
 
 
 def orders(rank: int) -> list[tuple[int, ...]]:
@@ -134,24 +142,11 @@ def _with(modes: Modes, k: int, text: str) -> Modes:
 
 def other_forms(program: Program) -> Iterator[Change]:
     """Arguments and results that are padded, or with a long dimension last."""
-    for is_result, avals in ((False, program.avals), (True, program.result_avals)):
-        names = program.results if is_result else program.arguments
-        for k in _large(avals):
-            for kind, change, encode, decode in _forms(avals[k].shape):
-                verb = "return" if is_result else "store"
-                yield Change(
-                    kind,
-                    f"{verb} it as {change}",
-                    names[k],
-                    partial(_reformed, is_result, k, encode, decode),
-                )
-
-
-def _reformed(
-    is_result: bool, k: int, encode: _Change, decode: _Change, program: Program
-) -> Program:
-    change = program.returning if is_result else program.storing
-    return change(k, encode, decode)
+    for is_result, k, name, shape in _arrays(program):
+        for kind, change, encode, decode in _forms(shape):
+            verb = "return" if is_result else "store"
+            apply = methodcaller("returning" if is_result else "storing", k, encode, decode)
+            yield Change(kind, f"{verb} it as {change}", name, apply)
 
 
 _Change: TypeAlias = Callable[[Any], Any]
@@ -223,12 +218,10 @@ def moved_shardings(program: Program) -> Iterator[Change]:
         seen.add(key)
         alike = [j for j, a in enumerate(program.avals) if (str(a), str(program.specs[j])) == key]
         for other in _specs(aval.shape, spec, dict(program.mesh.shape)):
-            names = ", ".join(program.arguments[j] for j in alike[:3])
-            more = f" and {len(alike) - 3} more" if len(alike) > 3 else ""
             yield Change(
                 "sharding",
                 f"shard it by {other} instead of {spec}",
-                names + more,
+                _first_names([program.arguments[j] for j in alike]),
                 partial(_sharded, positions=frozenset(alike), spec=other),
             )
 

@@ -13,7 +13,7 @@ from pathlib import PurePath
 from typing import Any, Final, TypeAlias
 
 from morello_layouts.core.fields import frozen
-from morello_layouts.programs.tpu_compiler.program import Change, Program
+from morello_layouts.programs.tpu_compiler.program import Change, Program, struct_of
 
 Rule: TypeAlias = Callable[[Any, list[Any]], Sequence[Any] | None]
 """From an equation of a jaxpr and its operands to its results; None leaves it as it is."""
@@ -177,10 +177,7 @@ def _inside(value: Any, rule: Rule) -> Any:
         return value
     closed = hasattr(value, "consts")
     inner, constants = (value.jaxpr, value.consts) if closed else (value, ())
-    structs = [
-        jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=getattr(a, "weak_type", False))
-        for a in (v.aval for v in inner.invars)
-    ]
+    structs = [struct_of(v.aval) for v in inner.invars]
     made = jax.make_jaxpr(lambda *flat: evaluate(inner, constants, flat, rule))(*structs)
     return made if closed else made.jaxpr
 

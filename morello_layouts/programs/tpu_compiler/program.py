@@ -31,6 +31,12 @@ if TYPE_CHECKING:
 AUTO: Final = "auto"
 """The layout mode that leaves a parameter's layout to the compiler."""
 
+LARGEST: Final = 4
+"""Arrays of one kind of change: those with the most bytes."""
+
+LEAST: Final = 1 << 16
+"""Bytes of an array that is worth a change."""
+
 Modes: TypeAlias = tuple[tuple[int, str], ...]
 """Positions of parameters or results, and the text of their layout, such as ``{0,1}``."""
 
@@ -67,9 +73,7 @@ class Program:
         """Return what arrays with a type's number of elements take, or its own bytes."""
         if not hasattr(aval, "shape"):
             return 0
-        elements: int = prod(aval.shape)
-        own = elements * int(getattr(aval.dtype, "itemsize", 4))
-        return self.held.get(elements, 0) if self.held else own
+        return self.held.get(prod(aval.shape), 0) if self.held else own_bytes(aval)
 
     @property
     def avals(self) -> tuple[Any, ...]:
@@ -93,8 +97,9 @@ class Program:
         """Return the program with another function of flat arguments."""
         import jax
 
+        structs = map(struct_of, self.avals if avals is None else avals)
         with in_mesh(self.mesh):
-            jaxpr = jax.make_jaxpr(function)(*map(_struct, self.avals if avals is None else avals))
+            jaxpr = jax.make_jaxpr(function)(*structs)
         return replace(self, jaxpr=jaxpr)
 
     def in_forms(
@@ -125,7 +130,7 @@ class Program:
             return self.call(*flat[:position], decode(flat[position]), *flat[position + 1 :])
 
         avals = list(self.avals)
-        avals[position] = jax.eval_shape(encode, _struct(avals[position]))
+        avals[position] = jax.eval_shape(encode, struct_of(avals[position]))
         return self.in_forms(function, avals, [(position, encode)])
 
     def returning(
@@ -159,7 +164,7 @@ class Program:
         function.__signature__ = _signature(self.arguments)  # type: ignore[attr-defined]
         jitted = jax.jit(function, donate_argnums=sorted(self.donated), keep_unused=True)
         specs = self.specs or (None,) * len(self.avals)
-        structs = [_struct(a, s, self.mesh) for a, s in zip(self.avals, specs, strict=True)]
+        structs = [struct_of(a, s, self.mesh) for a, s in zip(self.avals, specs, strict=True)]
         with in_mesh(self.mesh):
             return jitted.trace(*structs).lower(lowering_platforms=("tpu",))
 
@@ -178,6 +183,12 @@ class Program:
     def devices(self) -> int:
         """The number of devices that the program runs on."""
         return 1 if self.mesh is None else int(self.mesh.size)
+
+
+def own_bytes(aval: Any) -> int:
+    """Return the bytes of an array of a type, without padding."""
+    size: int = prod(aval.shape) * getattr(aval.dtype, "itemsize", 4)
+    return size
 
 
 def _converted(arrays: Sequence[Any], conversions: Sequence[Conversion]) -> list[Any]:
@@ -210,7 +221,7 @@ def in_mesh(mesh: Any) -> Any:
     return jax.sharding.use_abstract_mesh(mesh)
 
 
-def _struct(aval: Any, spec: Any = None, mesh: Any = None) -> jax.ShapeDtypeStruct:
+def struct_of(aval: Any, spec: Any = None, mesh: Any = None) -> jax.ShapeDtypeStruct:
     import jax
 
     sharding = None if spec is None else jax.sharding.NamedSharding(mesh, spec)

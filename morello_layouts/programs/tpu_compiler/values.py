@@ -31,10 +31,8 @@ from morello_layouts.programs.tpu_compiler.operations import (
     variables,
     where_of,
 )
-from morello_layouts.programs.tpu_compiler.program import Change, Program
+from morello_layouts.programs.tpu_compiler.program import LARGEST, LEAST, Change, Program
 
-_LARGEST: Final = 4  # values or shapes of one kind of change, those with the most bytes first
-_LEAST: Final = 1 << 16  # bytes of a value that is worth a change
 _GAP: Final = 8  # operations between two uses of a value that is computed twice
 _CHAIN: Final = 24  # operations that are computed again for one value
 
@@ -64,8 +62,8 @@ def _shapes(program: Program) -> list[tuple[int, ...]]:
     found = {a.shape: program.bytes_of(a) for a in (*program.avals, *program.result_avals)}
     for site in sites(program):
         found.update({a.shape: program.bytes_of(a) for a in site.results if hasattr(a, "shape")})
-    large = [s for s, n in found.items() if len(s) > 1 and n >= _LEAST]
-    return sorted(large, key=lambda s: -found[s])[:_LARGEST]
+    large = [s for s, n in found.items() if len(s) > 1 and n >= LEAST]
+    return sorted(large, key=lambda s: -found[s])[:LARGEST]
 
 
 @frozen
@@ -234,7 +232,7 @@ def _solved(program: Program, weight: float) -> dict[int, Form]:
     forms: dict[Any, tuple[Form | None, ...]] = {
         v: (None, *folded_forms(v.aval.shape))
         for v in values
-        if (program.bytes_of(v.aval) or v in doors) and _reserved(v.aval) >= _LEAST
+        if (program.bytes_of(v.aval) or v in doors) and _reserved(v.aval) >= LEAST
     }
     if not forms:
         return {}
@@ -326,12 +324,12 @@ def stored_values(program: Program) -> Iterator[Change]:
         site
         for site in sites(program)
         if site.equation.primitive.name != "broadcast_in_dim"
-        and max(map(program.bytes_of, site.results), default=0) >= _LEAST
+        and max(map(program.bytes_of, site.results), default=0) >= LEAST
         and not list(nested(site.equation.params.values()))
     ]
     large.sort(key=lambda site: -site.times * max(map(program.bytes_of, site.results)))
     barrier = "jax.lax.optimization_barrier"
-    for site in large[:_LARGEST]:
+    for site in large[:LARGEST]:
         apply, where = partial(site.replaced, by=partial(_written, "")), where_of(site)
         yield Change("value written", f"{barrier}(y)", where, apply)
         if all(str(a.dtype) == "float32" for a in site.results):
@@ -360,10 +358,10 @@ def recomputed_values(program: Program) -> Iterator[Change]:
     for value in (v for v in uses if v in made):
         steps = pairwise([made[value], *uses[value]])
         late = next((k for j, k in steps if k - j > _GAP), None)
-        if late is not None and whole.bytes_of(value.aval) >= _LEAST:
+        if late is not None and whole.bytes_of(value.aval) >= LEAST:
             found.append((value, late))
     found.sort(key=lambda pair: -whole.bytes_of(pair[0].aval))
-    for value, late in found[:_LARGEST]:
+    for value, late in found[:LARGEST]:
         equation = jaxpr.eqns[made[value]]
         where = f"{equation.primitive.name} to {value.aval.str_short()} at {source_of(equation)}"
         words = (
@@ -427,7 +425,7 @@ def boundary_conversions(program: Program) -> Iterator[Change]:
         types = {str(e.outvars[0].aval) for e in uses}
         is_one = len(primitives) == len(types) == 1 and primitives <= set(_CONVERSIONS)
         at_end = any(a is variable for a in jaxpr.outvars)
-        if not is_one or at_end or whole.bytes_of(variable.aval) < _LEAST or k in program.donated:
+        if not is_one or at_end or whole.bytes_of(variable.aval) < LEAST or k in program.donated:
             continue
         (name,) = primitives
         words = f"store it {_CONVERSIONS[name]}, as {uses[0].outvars[0].aval.str_short()}"
