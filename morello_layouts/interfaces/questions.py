@@ -196,19 +196,6 @@ def every_question() -> Iterator[Question]:
         yield from group
 
 
-def group_of(command: str) -> str:
-    """Return the group of the general help in which a command stands.
-
-    >>> group_of("banks")
-    'GPUs'
-    """
-    return next(
-        title
-        for title, group in QUESTIONS.items()
-        if any(command in question.commands.split() for question in group)
-    )
-
-
 def answering(name: str, *, command: bool = False) -> str:
     """Return how to ask what a name suggests, in Python or by a command, or nothing.
 

@@ -15,6 +15,7 @@ from morello_layouts.core.recipe.readings import (
     elements_by_slot as elements_by_slot,
     from_bytes as from_bytes,
     has_inverse as has_inverse,
+    is_inside as is_inside,
     linear_index as linear_index,
     logical_coordinates as logical_coordinates,
     named_forms as named_forms,

@@ -241,6 +241,16 @@ def linear_index(coordinate: Sequence[T], sizes: Sequence[Int], zero: T) -> T:
     return zero if total is None else total
 
 
+def is_inside(index: Sequence[int | None], sizes: Sequence[int]) -> bool:
+    """Return whether an index has a number for each size, from 0 and below it.
+
+    >>> is_inside((1, 2), (2, 3)), is_inside((1, 3), (2, 3)), is_inside((1,), (2, 3))
+    (True, False, False)
+    """
+    pairs = zip(index, sizes, strict=False)
+    return len(index) == len(sizes) and all(x is not None and 0 <= x < n for x, n in pairs)
+
+
 Limits: TypeAlias = tuple[tuple[Any, Int], ...]
 """Pairs (x, n): a place holds an element if every x is below its n."""
 

@@ -18,6 +18,7 @@ from morello_layouts.core.limits import (
     SWIZZLE_SAMPLE,
     SWIZZLE_TRIED,
 )
+from morello_layouts.core.recipe import linear_index
 from morello_layouts.machines.gpu.access import WIDEST, Access, Array, Fragment, LaneRequests
 from morello_layouts.machines.gpu.phases import (
     WORD,
@@ -59,9 +60,7 @@ class SampledAccess:
         """Return an access of a tile; lanes of a phase are neighbours in it."""
         requests = access.requests(shape, bits, None)
         at = np.moveaxis(requests.coordinates, -1, 0)
-        row = np.zeros_like(at[-1])
-        for x, n in zip(at[:-1], shape[:-1], strict=True):
-            row = row * n + x
+        row = linear_index([*at[:-1]], shape[:-1], np.zeros_like(at[-1]))
         index = row * shape[-1] + at[-1]
         order, lanes, banks = memory.phases(pieces_of(index, requests, bits), access)
         parts = len(lanes) // max(1, len(index))

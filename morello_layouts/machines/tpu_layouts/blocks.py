@@ -16,6 +16,7 @@ from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.limits import BLOCK_CELLS, BLOCK_STEPS
 from morello_layouts.core.maps.subject import shape_text
+from morello_layouts.core.recipe import is_inside, linear_index
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.notations.functions import layout_of_function
 
@@ -81,19 +82,14 @@ class Blocks(Displayed):
         Raises:
             ShapeError: if the grid has no such step.
         """
-        inside = len(step) == len(self.grid) and all(
-            0 <= at < n for at, n in zip(step, self.grid, strict=True)
-        )
-        if not inside:
+        if not is_inside(step, self.grid):
             raise ShapeError(
                 f"step {step}: expected one of the grid {self.grid}, got another",
                 "a step has an index for each axis of the grid, from 0",
                 f"give {count(len(self.grid), 'number')} below these sizes",
             )
-        number = 0
-        for at, n in zip(step, self.grid, strict=True):
-            number = number * n + at
-        return tuple(slice(*ends) for ends in _ends(self.starts[number], self.block, self.shape))
+        starts = self.starts[linear_index(step, self.grid, 0)]
+        return tuple(slice(*ends) for ends in _ends(starts, self.block, self.shape))
 
     def __str__(self) -> str:
         steps = prod(self.grid)

@@ -11,7 +11,7 @@ from typing import ClassVar, Final, NamedTuple, TypeAlias
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.maps.names import renamed
-from morello_layouts.core.recipe import named_forms
+from morello_layouts.core.recipe import is_inside, named_forms
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.outputs.picture.view import Cell, Slot, View
 
@@ -130,8 +130,7 @@ def check_style(style: Style, shape: Sequence[int], levels: int, axes: Sequence[
             "give 1 for the outermost tiles, 0 for no boxes",
         )
     for coordinate in style.marks:
-        bounds = zip(coordinate, shape, strict=False)
-        if len(coordinate) != len(shape) or not all(0 <= x < n for x, n in bounds):
+        if not is_inside(coordinate, shape):
             raise ShapeError(
                 f"the array has no element {coordinate} to mark",
                 f"its shape is {tuple(shape)}",

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from morello_layouts.core.checks import shown, whole
 from morello_layouts.core.lazy import numpy as np
-from morello_layouts.core.recipe import delinearize
+from morello_layouts.core.recipe import delinearize, is_inside
 from morello_layouts.errors import LayoutError
 from morello_layouts.notations.functions import layout_of_function
 from morello_layouts.outputs.recover.layouts import (
@@ -337,10 +337,7 @@ def of_pairs(pairs: Any, shape: Sequence[int]) -> Known:
     for pair in given:
         at, offset = pair if isinstance(pair, tuple | list) and len(pair) == 2 else (pair, None)
         row = tuple(whole(x) for x in (at if isinstance(at, tuple | list) else (at,)))
-        inside = len(row) == len(shape) and all(
-            x is not None and 0 <= x < n for x, n in zip(row, shape, strict=True)
-        )
-        if not inside or whole(offset) is None:
+        if not is_inside(row, shape) or whole(offset) is None:
             raise LayoutError(
                 f"expected a coordinate in {'x'.join(map(str, shape))} and its offset, "
                 f"got {shown(pair)}",

@@ -24,7 +24,7 @@ from morello_layouts.core.layout import FLOATS, Layout, bits_of
 from morello_layouts.core.limits import RECORD_PIECES
 from morello_layouts.core.maps import AffineMap, IndexMap
 from morello_layouts.core.maps.subject import Subject
-from morello_layouts.core.recipe import known
+from morello_layouts.core.recipe import is_inside, known, linear_index
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.notations import parse
 
@@ -381,17 +381,13 @@ class Block(Displayed):
             )
         blocks, bits = known(self.blocks), known((self.bits,))[0]
         sizes = (*blocks, *known(one.shape))
-        if len(index) != len(sizes) or any(
-            not 0 <= x < n for x, n in zip(index, sizes, strict=True)
-        ):
+        if not is_inside(index, sizes):
             raise ShapeError(
                 f"{name}: expected an index inside {sizes}, got {index}",
                 "the blocks come first, then the dimensions of the field",
                 "give one number for each, from 0",
             )
-        block = 0
-        for x, n in zip(index, blocks, strict=False):
-            block = block * n + x
+        block = linear_index(index[: len(blocks)], blocks, 0)
         found: dict[int, int] = {}
         for part in self.parts_of(name):
             box = [known(ends) for ends in one.piece_box(part.piece)]

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, ClassVar, Final
 from morello_layouts.core.checks import shown
 from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.limits import RECORD_INDEX
-from morello_layouts.core.recipe import known
+from morello_layouts.core.recipe import is_inside, known, linear_index
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.programs.records.formula import read_at, read_formula
 from morello_layouts.programs.records.records import Record, record
@@ -95,18 +95,13 @@ class Tensor(Displayed):
 
     def block_of(self, *index: int) -> tuple[int, int]:
         """Return the block that holds an element, and which of the block's values it is."""
-        if len(index) != len(self.shape) or any(
-            not 0 <= x < n for x, n in zip(index, self.shape, strict=True)
-        ):
+        if not is_inside(index, self.shape):
             raise ShapeError(
                 f"{self.name}: expected an index inside {self.shape}, got {index}",
                 "sizes are those of the tensor, the slowest varying first",
                 "give one number for each dimension, from 0",
             )
-        at = 0
-        for x, n in zip(index, self.shape, strict=True):
-            at = at * n + x
-        value = self.record.value
+        at, value = linear_index(index, self.shape, 0), self.record.value
         return divmod(at, prod(known(tuple(n for _, n in value.index))) if value else 1)
 
     def bits_of(self, *index: int) -> dict[str, list[tuple[int, int, int]]]:
