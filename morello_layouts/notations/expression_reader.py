@@ -15,14 +15,7 @@ from typing import Final, NamedTuple
 
 from morello_layouts.core.expr import AffineExpr, Var, canonicalize
 from morello_layouts.core.expr.affine import call, is_condition, xor
-from morello_layouts.core.expr.bitwise import (
-    bits_of,
-    both,
-    chosen,
-    either,
-    shift_left,
-    shift_right,
-)
+from morello_layouts.core.expr.bitwise import bits_of, both, chosen, either, shift_left, shift_right
 from morello_layouts.core.expr.choices import compared
 from morello_layouts.core.expr.conversions import (
     add_fractions,

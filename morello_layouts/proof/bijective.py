@@ -17,22 +17,12 @@ from typing import Any, Final, cast
 
 from morello_layouts.core.expr import AffineExpr, canonicalize, coordinate_variables
 from morello_layouts.core.expr.assumptions import Assumption
-from morello_layouts.core.expr.sizes import (
-    Int,
-    is_nonnegative,
-)
+from morello_layouts.core.expr.sizes import Int, is_nonnegative
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.lazy import NotInstalledError
 from morello_layouts.core.limits import ISL_OPINION, PROOF_COUNTED, PROOF_ELEMENTS
 from morello_layouts.core.maps import AffineMap, IndexMap
-from morello_layouts.core.recipe import (
-    Pad,
-    Recipe,
-    has_inverse,
-    known,
-    linear_index,
-    offset_of,
-)
+from morello_layouts.core.recipe import Pad, Recipe, has_inverse, known, linear_index, offset_of
 from morello_layouts.core.recipe.views import with_replicas_as_dims, without_xors
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.proof.ask import (

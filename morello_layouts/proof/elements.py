@@ -36,13 +36,7 @@ from morello_layouts.core.recipe import (
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.proof.ask import names_of, small_sizes
 from morello_layouts.proof.comparison import DIGITS_AND_ISL, first_positions, separable
-from morello_layouts.proof.isl import (
-    NotAffineError,
-    Space,
-    coordinates_of,
-    relation,
-    value_of_form,
-)
+from morello_layouts.proof.isl import NotAffineError, Space, coordinates_of, relation, value_of_form
 from morello_layouts.proof.library import isl
 from morello_layouts.proof.relations import parameters_of
 from morello_layouts.proof.separable import is_increasing

@@ -18,14 +18,7 @@ from morello_layouts.core.expr.calls import (
     require_positive,
     too_deep,
 )
-from morello_layouts.core.expr.sizes import (
-    Int,
-    SizeExpr,
-    absolute,
-    evaluated,
-    join_signed,
-    sign,
-)
+from morello_layouts.core.expr.sizes import Int, SizeExpr, absolute, evaluated, join_signed, sign
 from morello_layouts.core.limits import EXPR_NESTING
 
 A = TypeVar("A")

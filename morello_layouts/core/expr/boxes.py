@@ -21,9 +21,7 @@ from morello_layouts.core.expr.affine import (
     floors_of,
     with_operands,
 )
-from morello_layouts.core.expr.calls import (
-    Var,
-)
+from morello_layouts.core.expr.calls import Var
 from morello_layouts.core.expr.sizes import Int, common_divisor
 from morello_layouts.core.expr.substitution import replace_digits
 from morello_layouts.core.limits import BOX_POINTS, BOX_VALUES, BOX_WORK

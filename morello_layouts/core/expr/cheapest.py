@@ -23,9 +23,7 @@ from morello_layouts.core.expr.affine import (
     with_operands,
 )
 from morello_layouts.core.expr.boxes import Fits, is_plain
-from morello_layouts.core.expr.calls import (
-    Var,
-)
+from morello_layouts.core.expr.calls import Var
 from morello_layouts.core.expr.digit_choices import (
     OPERATIONS,
     CostModel,

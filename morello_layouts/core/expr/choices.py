@@ -11,18 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, reduce
 from typing import Generic, TypeVar
 
-from morello_layouts.core.expr.affine import (
-    AffineExpr,
-    Call,
-    Digit,
-    call,
-    digit,
-    is_condition,
-)
+from morello_layouts.core.expr.affine import AffineExpr, Call, Digit, call, digit, is_condition
 from morello_layouts.core.expr.bounds import Interval
-from morello_layouts.core.expr.calls import (
-    Var,
-)
+from morello_layouts.core.expr.calls import Var
 from morello_layouts.core.expr.sizes import Int, common_divisor, is_nonnegative, sign
 from morello_layouts.core.fields import frozen
 

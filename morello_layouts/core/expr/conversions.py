@@ -19,10 +19,7 @@ from morello_layouts.core.expr.affine import (
     xor,
 )
 from morello_layouts.core.expr.bounds import Interval
-from morello_layouts.core.expr.calls import (
-    Var,
-    printing_order,
-)
+from morello_layouts.core.expr.calls import Var, printing_order
 from morello_layouts.core.expr.choices import compared
 from morello_layouts.core.expr.sizes import (
     Int,

@@ -32,18 +32,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import reduce
 from itertools import chain, permutations
 
-from morello_layouts.core.expr.affine import (
-    AffineExpr,
-    Atom,
-    BitXor,
-    Call,
-    Digit,
-    digit,
-    xor,
-)
-from morello_layouts.core.expr.calls import (
-    Var,
-)
+from morello_layouts.core.expr.affine import AffineExpr, Atom, BitXor, Call, Digit, digit, xor
+from morello_layouts.core.expr.calls import Var
 from morello_layouts.core.expr.choices import (
     COMPARE_RULES,
     EQUAL_RULES,

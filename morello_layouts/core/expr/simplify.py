@@ -18,9 +18,7 @@ from morello_layouts.core.expr.affine import (
     with_operands,
 )
 from morello_layouts.core.expr.bounds import Interval
-from morello_layouts.core.expr.calls import (
-    Var,
-)
+from morello_layouts.core.expr.calls import Var
 from morello_layouts.core.expr.choices import (
     Node,
     Rule,

@@ -15,10 +15,7 @@ from morello_layouts.core.expr.affine import (
     variable,
     with_operands,
 )
-from morello_layouts.core.expr.calls import (
-    OPERATIONS,
-    Var,
-)
+from morello_layouts.core.expr.calls import OPERATIONS, Var
 from morello_layouts.core.expr.sizes import Int
 from morello_layouts.core.fields import frozen
 

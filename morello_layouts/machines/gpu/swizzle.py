@@ -20,13 +20,7 @@ from morello_layouts.core.limits import (
 )
 from morello_layouts.core.recipe import linear_index
 from morello_layouts.machines.gpu.access import WIDEST, Access, Array, Fragment, LaneRequests
-from morello_layouts.machines.gpu.phases import (
-    WORD,
-    SharedMemory,
-    alignment,
-    pieces_of,
-    rounds_of,
-)
+from morello_layouts.machines.gpu.phases import WORD, SharedMemory, alignment, pieces_of, rounds_of
 from morello_layouts.machines.gpu.placements import (
     MapSearch,
     PlacedTile,

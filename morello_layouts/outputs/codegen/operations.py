@@ -8,14 +8,9 @@ from math import gcd
 from typing import Any, Final, TypeAlias
 
 from morello_layouts.core.expr import AffineExpr, Atom, Call, Digit, Interval, Var
-from morello_layouts.core.expr.affine import (
-    comparison,
-    is_condition,
-)
+from morello_layouts.core.expr.affine import comparison, is_condition
 from morello_layouts.core.expr.bounds import hull
-from morello_layouts.core.expr.calls import (
-    printing_order,
-)
+from morello_layouts.core.expr.calls import printing_order
 from morello_layouts.core.expr.sizes import (
     Int,
     Monomial,

@@ -12,20 +12,8 @@ from typing import Final, TypeAlias
 from morello_layouts.core.expr.sizes import Int, is_nonnegative
 from morello_layouts.core.fields import frozen
 from morello_layouts.outputs.kernels.c_vectors import Hoist
-from morello_layouts.outputs.kernels.domains import (
-    CopyAxis,
-    Domain,
-    estimate,
-    peel,
-    remaining_axes,
-)
-from morello_layouts.outputs.kernels.nests import (
-    CACHE_LINE,
-    Nest,
-    Permutation,
-    loop_order,
-    nest_of,
-)
+from morello_layouts.outputs.kernels.domains import CopyAxis, Domain, estimate, peel, remaining_axes
+from morello_layouts.outputs.kernels.nests import CACHE_LINE, Nest, Permutation, loop_order, nest_of
 
 # Bytes of a tile, and shuffles, at most: both are as many lines of C.
 _MOST_BYTES: Final = 1024

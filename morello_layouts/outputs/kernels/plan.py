@@ -55,11 +55,7 @@ from morello_layouts.outputs.kernels.staging import (
     swizzled_turn,
     with_image,
 )
-from morello_layouts.outputs.kernels.vectorize import (
-    fill_nest,
-    vectorize,
-    with_padding,
-)
+from morello_layouts.outputs.kernels.vectorize import fill_nest, vectorize, with_padding
 
 # How much smaller a target is beyond the caches if it is one transposition: it writes to many rows
 # by turns, and stores that bypass the caches gain more. Of many small ones each lies in a cache.

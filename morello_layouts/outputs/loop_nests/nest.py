@@ -14,12 +14,7 @@ from morello_layouts.core.expr.sizes import Int, is_nonnegative
 from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.lazy import importing
 from morello_layouts.errors import LayoutError
-from morello_layouts.outputs.codegen.language import (
-    Counter,
-    IterationSpace,
-    LoopAxis,
-    NestPlan,
-)
+from morello_layouts.outputs.codegen.language import Counter, IterationSpace, LoopAxis, NestPlan
 from morello_layouts.outputs.codegen.targets import loop_language
 from morello_layouts.outputs.loop_nests.space import Digits, Limit, falling, physical
 from morello_layouts.outputs.loop_nests.tree import Builder, Edges, Hoist, PlannedNest, counted

@@ -9,12 +9,8 @@ from importlib.resources import files
 from math import prod
 from typing import Any, Final
 
-from morello_layouts.core.expr.affine import (
-    AffineExpr,
-)
-from morello_layouts.core.expr.calls import (
-    printing_order,
-)
+from morello_layouts.core.expr.affine import AffineExpr
+from morello_layouts.core.expr.calls import printing_order
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.lazy import regex
 from morello_layouts.core.limits import PICTURE_PLAYED

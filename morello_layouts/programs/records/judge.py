@@ -21,11 +21,7 @@ from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.programs.records.block import Block, PieceMap, part_of
 from morello_layouts.programs.records.values import bits_of, bytes_of_block, decode, places
 from morello_layouts.proof import are_equivalent, is_injective
-from morello_layouts.proof.certificate import (
-    at_seven,
-    certificate_of_map,
-    certificate_of_number,
-)
+from morello_layouts.proof.certificate import at_seven, certificate_of_map, certificate_of_number
 from morello_layouts.proof.certificate_digits import Certificate
 from morello_layouts.proof.disjoint import DISJOINT, INSIDE, are_disjoint, is_below
 from morello_layouts.proof.verdict import Condition, Proof, SymbolicCounterexample, sizes_text

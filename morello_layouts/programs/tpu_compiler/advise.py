@@ -58,13 +58,7 @@ from morello_layouts.programs.tpu_compiler.process import (
     libtpu_compiler,
     run_in,
 )
-from morello_layouts.programs.tpu_compiler.program import (
-    Change,
-    Program,
-    bytecode,
-    key_of,
-    trace,
-)
+from morello_layouts.programs.tpu_compiler.program import Change, Program, bytecode, key_of, trace
 from morello_layouts.programs.tpu_compiler.values import VALUE_KINDS
 
 T = TypeVar("T")
