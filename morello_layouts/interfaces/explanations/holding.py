@@ -142,7 +142,7 @@ class DevicePart(Displayed):
             return f"device {self.device} holds nothing"
         return (
             f"device {self.device} holds {places_text(self.runs)}: {times(self.shape)} elements\n"
-            f"  in a buffer of {count(self.map.size, 'slot')}: {self.map}"
+            f"  in a buffer of {count(self.map.size, 'slot')}, counted within the part: {self.map}"
         )
 
 
