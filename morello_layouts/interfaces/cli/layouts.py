@@ -177,7 +177,7 @@ def _has_conflicts(answer: Any) -> bool:
 
 
 def _best(accesses: Sequence[str], shape: Shape | None, bits: int | None, **own: str) -> Answer:
-    if shape is None and (m := _row_major(accesses[0])):
+    if shape is None and (m := _tile(accesses[0])):
         _require_access(accesses[0], accesses[1:])
         shape, accesses = m.shape, accesses[1:]
         bits = m.element_type.bits if bits is None and m.element_type else bits
@@ -192,12 +192,22 @@ def _best(accesses: Sequence[str], shape: Shape | None, bits: int | None, **own:
     return Answer(plain(found), str(found), holds=max(found.ways) <= 1)
 
 
-def _row_major(text: str) -> IndexMap | None:
-    """Return the map of a layout whose text has all sizes, if rows are as they are."""
+def _tile(text: str) -> IndexMap | None:
+    """Return the map of a layout whose text has all sizes, None if the text is another one.
+
+    Raises:
+        LayoutError: if its rows do not follow each other.
+    """
+    m = None
     with suppress(LayoutError):
         m = api.index_map(text)
-        return None if m.recipe.steps else m
-    return None
+    if m is not None and m.recipe.steps and not m.recipe.axis_names:  # else a fragment
+        raise LayoutError(
+            f"{text}: expected a tile that lies row by row",
+            "the best swizzle is chosen in place of another layout",
+            f"give the tile alone, such as f16[{','.join(map(str, m.shape))}]",
+        )
+    return None if m is None or m.recipe.steps else m
 
 
 def shards(
