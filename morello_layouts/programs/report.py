@@ -301,7 +301,8 @@ vertical-align:top;border:0;background:none}
 .layouts .heap a:hover rect,.layouts .heap a:focus rect{fill:#c77700;fill-opacity:.3}
 .layouts .moments{min-height:1.5em}.layouts .moment{display:none;scroll-margin-top:230px}
 .layouts .moment:target{display:block}
-.layouts svg.tiles{display:block;margin-top:.4em;max-width:100%;height:auto}
+.layouts svg.tiles{display:block;margin-top:.4em}
+.layouts svg.tiles,.layouts svg.heap{max-width:100%;height:auto}
 """
 
 _PAGE_STYLE: Final = """\

@@ -246,7 +246,7 @@ class MemoryReport(Report):
         """Return a chart of each heap over the program, as SVG."""
         place = "?" if self.peak_place is None else self.peak_place.instruction
         return "".join(
-            heap_svg(each.heap, each.name, place if each.space == 0 else "its peak")
+            heap_svg(each.heap, each.name, place if each.space == 0 else "")
             for each in self.spaces
             if each.heap is not None and each.heap.peak and each.space in (0, 1)
         )
@@ -569,7 +569,8 @@ def heap_svg(heap: Heap, name: str, peak: str) -> str:
         points.append(f"V{_TOP + _HEIGHT * (1 - used / top):.1f}H{_LEFT + step * (k + 1):.1f}")
     at = _LEFT + _WIDTH * (heap.peak_at + 0.5) / len(heap.used)
     y = _TOP + _HEIGHT * (1 - heap.peak / top)
-    words = f"{name}: peak {bytes_text(heap.peak)} at {peak}, of {bytes_text(heap.reserved)}"
+    where = f" at {peak}" if peak else ""
+    words = f"{name}: peak {bytes_text(heap.peak)}{where}, of {bytes_text(heap.reserved)}"
     width, height = _WIDTH + 2 * _LEFT, _TOP + _HEIGHT + 22
     wide, ids = _WIDTH / max(len(heap.moments), 1), f"heap-{escape(name).replace(' ', '-')}"
     parts = "".join(
