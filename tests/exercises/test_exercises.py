@@ -547,3 +547,8 @@ def test_no_answer_is_read_without_end() -> None:
         assert ml.exercises.find_a_collision(answer).right is False
         assert ml.exercises.two_way_pitch(answer).right is False
         assert str(ml.exercises.least_moved(answer)).startswith("Not yet")
+
+
+def test_an_exercise_of_another_name_names_the_nearest() -> None:
+    with pytest.raises(AttributeError, match="has no exercise 'row_by': use row_by_row"):
+        _ = ml.exercises.row_by

@@ -341,6 +341,8 @@ def test_what_would_not_fit_into_memory_is_refused() -> None:
 def test_a_record_is_a_text(text: object) -> None:
     with pytest.raises(LayoutError, match="expected a text"):
         ml.record(text)
+    with pytest.raises(LayoutError, match="expected a text"):
+        ml.record("q4_0[B]").agree(text)  # type: ignore[arg-type]
 
 
 def test_numbers_that_do_not_fit_are_refused() -> None:

@@ -13,6 +13,7 @@ This goes column by column: neighbours in a row are 3 apart.
 from __future__ import annotations
 
 import tomllib
+from difflib import get_close_matches
 from importlib.resources import files
 from typing import Any
 
@@ -39,4 +40,6 @@ def __getattr__(name: str) -> Exercise:
     try:
         return _EXERCISES[name]
     except KeyError:
-        raise AttributeError(f"module {__name__!r} has no exercise {name!r}") from None
+        near = get_close_matches(name, _EXERCISES, 3, 0.5)
+        use = f": use {' or '.join(near)}" if near else ""
+        raise AttributeError(f"module {__name__!r} has no exercise {name!r}{use}") from None

@@ -34,13 +34,22 @@ class Record(Block):
     check = judge.check
     explain = judge.explain
     certificates = judge.certificates
-    agree = judge.agree
     unpack = values.extract
     pack = values.insert
     decode = values.decode
     code = decoders.code
     repack = kernels.repack
     svg = picture.svg
+
+    def agree(self, reader: Block | str, *, budget: int | None = None) -> judge.RecordAgreement:
+        """Decide whether a reader, as another record, finds each field where this one puts it.
+
+        >>> from morello_layouts import record
+        >>> print(record("a: { x: u4[2] at byte 0 }").agree("b: { x: u4[2] at bit 4 }"))
+        do not agree: x[0] bit 0 is written at bit 0 of a block and read at bit 4
+        """
+        other = reader if isinstance(reader, Block) else record(reader)
+        return judge.agree(self, other, budget=budget)
 
     def draw(self) -> picture.RecordPicture:
         """Return the picture of the bits of a block, for terminals, notebooks and files."""
