@@ -76,7 +76,10 @@ nitpick_ignore_regex = [
         r"morello_layouts\.outputs\.(loop_nests\.space\.Digits|codegen\.language\.IterationSpace|recover\.tables\.OrderDigit|picture\.terminal\.Line)",
     ),
     ("py:class", r"morello_layouts\.programs\.tpu_compiler\.process\.Server"),
-    ("py:class", r"morello_layouts\.outputs\.kernels\.(build\.RawFunction|narrow\.BitDigit)"),
+    (
+        "py:class",
+        r"morello_layouts\.outputs\.kernels\.(build\.RawFunction|gather\.Narrow|narrow\.BitDigit)",
+    ),
     (
         "py:class",
         r"(morello_layouts\.machines\.resharding\.)?(exchange\.Exchange|counts\.(Formulas|Traffic|TrafficFormulas)|steps\.Step)|Traffic",
