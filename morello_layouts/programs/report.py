@@ -303,6 +303,7 @@ vertical-align:top;border:0;background:none}
 .layouts .moment:target{display:block}
 .layouts svg.tiles{display:block;margin-top:.4em}
 .layouts svg.tiles,.layouts svg.heap{max-width:100%;height:auto}
+@media(max-width:600px){.layouts svg.heap{overflow:visible}.layouts svg.heap text{font-size:20px}}
 """
 
 _PAGE_STYLE: Final = """\

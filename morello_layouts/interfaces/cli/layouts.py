@@ -193,11 +193,7 @@ def _best(accesses: Sequence[str], shape: Shape | None, bits: int | None, **own:
 
 
 def _tile(text: str) -> IndexMap | None:
-    """Return the map of a layout whose text has all sizes, None if the text is another one.
-
-    Raises:
-        LayoutError: if its rows do not follow each other.
-    """
+    """Return the map of a tile whose text has all sizes; refuse one that is not row by row."""
     m = None
     with suppress(LayoutError):
         m = api.index_map(text)

@@ -211,15 +211,9 @@ def in_options(text: str, command: click.Command) -> str:
         return options[name] + ("" if value == "True" else f" {value}")
 
     text = _FORMULA.sub(r"print it as code: code \1 --bounds i=0..31,j=0..31", text)
-    at = options.get("at") == "--at"  # elsewhere `at` is a coordinate
-    text = _AT.sub(
-        lambda call: (
-            f"--at {call[1].replace('…', '16').replace(' ', '')}"
-            if at
-            else f"write a number for {call[1].replace('=…', '')}"
-        ),
-        text,
-    )
+    if options.get("at") == "--at":  # elsewhere it is a coordinate
+        text = _AT.sub(lambda call: f"--at {call[1].replace('…', '16').replace(' ', '')}", text)
+    text = _AT.sub(lambda call: f"write a number for {call[1].replace('=…', '')}", text)
     return _ARGUMENT.sub(option, text)
 
 
