@@ -342,7 +342,7 @@ def test_a_record_is_a_text(text: object) -> None:
     with pytest.raises(LayoutError, match="expected a text"):
         ml.record(text)
     with pytest.raises(LayoutError, match="expected a text"):
-        ml.record("q4_0[B]").agree(text)  # type: ignore[arg-type]
+        ml.record("q4_0[B]").agree(text)
 
 
 def test_numbers_that_do_not_fit_are_refused() -> None:
