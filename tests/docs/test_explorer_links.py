@@ -121,6 +121,8 @@ def test_a_click_makes_a_picture_live(site: Path) -> None:
         first, second = driver.find_elements("css selector", "a.live")
         assert not driver.find_elements("css selector", "iframe")
         first.click()
+        assert len(driver.find_elements("css selector", "iframe")) == 1
+        first.click()
         second.click()
         (frame,) = driver.find_elements("css selector", "iframe")
         assert (first.aria_role, second.get_attribute("aria-expanded")) == ("link", "true")
