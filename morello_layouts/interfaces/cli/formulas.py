@@ -201,7 +201,7 @@ def relayout(
             a byte; else the function from target to source.
         element_type: type of an item, NumPy's or XLA's name, if no text names it.
         padding: whether padding of the target is set to zero.
-        bits: bits of an element, 1 to 7, if elements share bytes and no text tells.
+        bits: bits of an element, 1 to 7, if elements share bytes; in place of a type in a text.
         bitorder: which end of a byte comes first, if elements are narrower than one.
         name: the name of the function.
     """

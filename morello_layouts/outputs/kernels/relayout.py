@@ -150,8 +150,8 @@ class Relayout:
                 a part of an array: beside it may lie other elements. For types that NumPy lacks,
                 such as bf16 and those of 8 bits, give the bits of an item: 0x3f80 is 1 in bf16.
             name: the function's name.
-            bits: the bits of an element, 1 to 7, if elements lie side by side in bytes and the
-                layouts do not tell; 4 for int4 in any notation.
+            bits: the bits of an element, 1 to 7, if elements lie side by side in bytes; 4 for int4
+                in any notation. As ``dtype``, it stands in place of a type that a layout names.
             bitorder: of elements narrower than a byte, whether the first begins at the lowest or
                 the highest bit, as in NumPy's ``packbits``; of both buffers, or of each.
 
