@@ -118,6 +118,18 @@ def test_a_click_on_the_chart_says_what_is_live_there() -> None:
     assert f"largest: {largest.place.instruction} (" in peak
 
 
+def test_the_memory_of_a_cpu_is_not_called_hbm() -> None:
+    program = (
+        "HloModule m, is_scheduled=true\n\nENTRY %e (a: f32[8]) -> f32[8] {\n"
+        "  %a = f32[8]{0} parameter(0)\n  ROOT %b = f32[8]{0} negate(%a)\n}\n"
+    )
+    assignment = (
+        "BufferAssignment:\nallocation 0: size 32, parameter 0, shape |f32[8]| at ShapeIndex {}:\n"
+        " value: <1 a @0> (size=32,offset=0): f32[8]{0}\n"
+    )
+    assert ml.memory(assignment, program).summary().lines[0] == "32 B of memory: 32 B parameters"
+
+
 def test_another_program_is_noticed() -> None:
     one, other = (tpu_dumps.path_of(f"{n}.v5e") for n in ("quant_fp8_matmul", "beam_search"))
     report = ml.memory(one, other)

@@ -127,11 +127,7 @@ class SpaceMemory:
     by_kind: dict[str, int]  #: the bytes of each kind of allocation.
     #: the use of the temporary bytes over the program; None without the program.
     heap: Heap | None
-
-    @property
-    def name(self) -> str:
-        """The name of the memory space."""
-        return space_name(self.space)
+    name: str  #: the name of the memory space.
 
     @property
     def by_kind_names(self) -> KindBytes:
@@ -210,7 +206,7 @@ class MemoryReport(Report):
         if hbm is not None:
             kinds = sorted(hbm.by_kind.items(), key=lambda pair: -pair[1])
             parts = (f"{bytes_text(n)} {_PLURALS[kind]}" for kind, n in kinds if n)
-            lines.append(f"{bytes_text(hbm.total)} of HBM: {', '.join(parts)}")
+            lines.append(f"{bytes_text(hbm.total)} of {hbm.name}: {', '.join(parts)}")
             lines += self._peak_lines(hbm)
         return Summary(f"Memory of {self.name}", tuple(lines), self.warnings)
 
@@ -386,7 +382,7 @@ def memory_of(
         unknown = sum(schedule.life(value) is None for value in assignment.values)
         if module.is_scheduled and _is_foreign(assignment, schedule):
             problems.append(f"values that the program does not define: {unknown:,}")
-    spaces = _spaces(assignment, schedule)
+    spaces = _spaces(assignment, schedule, is_cpu=platform_of(module) == "CPU")
     hbm = next((each for each in spaces if each.space == 0), None)
     place: ProgramPlace | None = None
     alive: tuple[LiveValue, ...] = ()
@@ -422,7 +418,9 @@ def _is_foreign(assignment: BufferAssignment, schedule: Schedule) -> bool:
     )
 
 
-def _spaces(assignment: BufferAssignment, schedule: Schedule | None) -> tuple[SpaceMemory, ...]:
+def _spaces(
+    assignment: BufferAssignment, schedule: Schedule | None, *, is_cpu: bool = False
+) -> tuple[SpaceMemory, ...]:
     found: list[SpaceMemory] = []
     for space in assignment.spaces:
         own = [each for each in assignment.allocations if each.space == space]
@@ -431,7 +429,8 @@ def _spaces(assignment: BufferAssignment, schedule: Schedule | None) -> tuple[Sp
         heap = None if schedule is None else heap_of(temporary, schedule)
         if schedule is not None and heap is not None and heap.peak:
             heap = replace(heap, moments=tuple(_moments(heap.used, temporary, schedule)))
-        found.append(SpaceMemory(space, sum(by_kind.values()), by_kind, heap))
+        name = "memory" if is_cpu and not space else space_name(space)
+        found.append(SpaceMemory(space, sum(by_kind.values()), by_kind, heap, name))
     return tuple(found)
 
 
