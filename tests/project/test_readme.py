@@ -29,7 +29,7 @@ DOCUMENTS = [
 ]
 SOURCES = sorted((ROOT / "morello_layouts").rglob("*.py"))
 
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def fences(text: str, language: str) -> list[str]:
