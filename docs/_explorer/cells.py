@@ -17,7 +17,7 @@ GAPS: list[str] = []  # cells that could not run, whose names are missing below 
 
 
 class Absent:
-    """A module that is not there: what is asked of it says so."""
+    """A module that is not there: asking it for anything raises an error that says so."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -426,7 +426,7 @@ def _padding_faults(m: IndexMap, piece: RecipeRelation) -> Iterator[Proof]:
     """Check that the inverse's condition for padding holds at padding, and only there.
 
     Limits that both state are not looked at. A difference of two unions may be very long, so each
-    other limit is held against what the other side calls an element.
+    other limit is compared with what the other side calls an element.
     """
     space = piece.physical
     names = {"p": _position(piece, space)}

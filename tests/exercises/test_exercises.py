@@ -500,7 +500,7 @@ def test_a_reply_draws_both_and_hides_the_right_text() -> None:
     beside = str(said.picture())
     assert "in the other layout" in beside
     assert ml.exercises.ragged_tiles("{1,0:T(2,4)}").picture() is None
-    assert ml.exercises.minutes("s//60").picture() is None  # minutes are no offsets
+    assert ml.exercises.minutes("s//60").picture() is None  # a number of minutes is not an offset
     outside = ml.exercises.every_slot_once("4*i + j + 8*k")  # an offset outside of the buffer
     assert outside.picture() is not None
     named = ml.exercises.offset_in_panels("16*k + c")  # drawn at the sizes that show it

@@ -152,7 +152,7 @@ _MOVE: Final = re.compile(
 )
 _MODULE: Final = re.compile(r"^[ \t]*+module\b[^\n]{0,2000}", re.MULTILINE)
 STATEMENT: Final = "statement"
-"""What is asked of a statement of MLIR: how it moves elements."""
+"""The question about a statement of MLIR: how it moves elements."""
 
 
 def questions(text: str) -> list[Question]:
