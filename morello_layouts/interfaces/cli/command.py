@@ -277,7 +277,8 @@ class Command(click.Command):
         module = sys.modules[self.function.__module__]
         if p.name not in inspect.signature(self.function).parameters:
             module = sys.modules[self.public[0].__module__]
-        choices = _choices(module, type_name)
+        is_known = kind is not None or type_name == "bool"
+        choices = _choices(vars(module).get(type_name) if is_known else _named(type_name, module))
         if type_name == "Asked":  # the public functions behind the first answer one choice each
             for choice, asked in zip(choices, self.public[1:], strict=True):
                 words = lead(asked)[0].replace("Decide whether", "Whether")
@@ -298,7 +299,7 @@ class Command(click.Command):
                 multiple=kind.adds_up or kind.is_many, shell_complete=kind.complete, **more,
             )  # fmt: skip
         else:
-            raise TypeError(f"{self.row.name}: how is {p.name}: {p.annotation} written?")
+            raise TypeError(f"{self.row.name}: KINDS does not say how {p.name} is written")
 
     @property
     def epilog(self) -> str:
@@ -383,10 +384,10 @@ def _is_layout(p: inspect.Parameter) -> bool:
     return str(p.annotation).removesuffix(" | None") in LAYOUTS
 
 
-def _choices(module: Any, type_name: str) -> list[str]:
+def _choices(type_: Any) -> list[str]:
     """Return the values of a type that is a literal, or several."""
-    found = get_args(vars(module).get(type_name))
-    return [x for each in found for x in (get_args(each) or (each,)) if isinstance(x, str)]
+    values = (x for each in get_args(type_) for x in get_args(each) or (each,))
+    return [x for x in values if isinstance(x, str)]
 
 
 class Saved(NamedTuple):
