@@ -103,9 +103,10 @@ def entry(one: Format) -> str:
     ]
     if one.formula:
         rows.insert(1, ("recipe", f"`{drawn.recipe}`"))
-    table = "\n".join(f"| **{name}** | {value} |" for name, value in rows)
+    head, *body = (f"| {name} | {value} |" for name, value in rows)
+    table = "\n".join([head, "|---|---|", *body])
     picture = f"![{one.name}: offsets in cells](gallery/{one.slug}.svg)"
-    return f"### {one.name}\n\n{one.about}\n\n{picture}\n\n| | |\n|---|---|\n{table}\n"
+    return f"### {one.name}\n\n{one.about}\n\n{picture}\n\n{table}\n"
 
 
 def elsewhere(m: IndexMap) -> str:
@@ -159,7 +160,7 @@ def page() -> str:
 
 def overview() -> str:
     """Return the table of all formats."""
-    lines = ["## At a glance", "", "| | format | layout | no padding |", "|---|---|---|---|"]
+    lines = ["## At a glance", "", "| picture | format | layout | no padding |", "|-|-|-|-|"]
     for one in FORMATS:
         thumbnail = f"![](gallery/{one.slug}.svg)"
         if one.formula:

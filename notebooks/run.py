@@ -18,9 +18,12 @@ from difflib import unified_diff
 from pathlib import Path
 from shutil import copyfile
 
-import nbformat
-from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError
+try:
+    import nbformat
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError
+except ModuleNotFoundError as error:
+    sys.exit(f"{error}: install nbclient, or Jupyter, which has it: pip install jupyterlab")
 
 HERE = Path(__file__).parent
 SECONDS = 120  # for one cell, on a busy machine

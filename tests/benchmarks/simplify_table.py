@@ -144,7 +144,7 @@ def summary(found: list[Row], times: Times, peers: list[Peer]) -> str:
         lines.append([p.name, p.library, known, total, wrong, f"{seconds * 1e6:.0f}", *ratios])
     apart = f"{median(times[SYMPY_APART].values()) * 1e6:.0f}"
     lines.append([SYMPY_APART, "", "", "", "", apart, "", ""])
-    head = ["", "library", "cost, recorded", "cost", "wrong", "median µs"]
+    head = ["simplifier", "library", "cost, recorded", "cost", "wrong", "median µs"]
     head += ["`readable` takes", "`cheapest` takes"]
     return table(head, lines, left=2)
 

@@ -146,9 +146,7 @@ def test_block_cyclic_is_scalapack_s() -> None:
 
 def test_sizes_of_the_page_are_those_of_the_buffers() -> None:
     """Each size of the page that has padding, from the index map and the bits of the type."""
-    said = dict(
-        re.findall(r"^### (.+)$[\s\S]*?^\| \*\*this size\*\* \| (.+) \|$", page(), re.MULTILINE)
-    )
+    said = dict(re.findall(r"^### (.+)$[\s\S]*?^\| this size \| (.+) \|$", page(), re.MULTILINE))
     assert set(said) == {one.name for one in FORMATS}
     for one in FORMATS:
         bits = {"bf16": 16, "s8": 8, "s4": 4, "pred": 1}.get(one.layout.partition("[")[0], 32)
