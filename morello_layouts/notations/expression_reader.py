@@ -76,17 +76,21 @@ _TOKEN: Final = (
     r"|([A-Za-z_][A-Za-z0-9_]*)|(\*\*|//|<<|>>|[-+*/%^&|~(,])"
 )
 
+_BY_WORDS: Final[Mapping[str, Callable[[AffineExpr, Int], AffineExpr]]] = {
+    "floordiv": divide, "ceildiv": lambda form, by: -divide(-form, by), "mod": remainder,
+}  # fmt: skip
+
 PYTHON: Final = Dialect(
     regex(_TOKEN, re.ASCII),
-    {"//": divide, "%": remainder, "mod": remainder},
+    {"//": divide, "%": remainder, **_BY_WORDS},
     _BEGINNINGS + _words("floor(…)", "ceil(…)", "Mod(…)", "BitXor(…)", "T.int64(…)"),
     _words("an operator"),
 )
-"""Python's and SymPy's expressions, with the casts of TVM."""
+"""Python's and SymPy's expressions, with the casts of TVM and the words of MLIR."""
 
 MLIR: Final = Dialect(
     regex(r"([0-9]+)|((?!))|([A-Za-z_][A-Za-z0-9_$]*)|([-+*(])"),
-    {"floordiv": divide, "ceildiv": lambda form, by: -divide(-form, by), "mod": remainder},
+    _BY_WORDS,
     _BEGINNINGS,
     _words("'+' or '-'", "'*', 'floordiv', 'ceildiv' or 'mod'"),
 )

@@ -52,10 +52,14 @@ class Case:
         for _ in range(40 if self.sizes else 1):
             at: dict[str, Any] = {name: random.choice(SIZES) for name in self.sizes}
             ends = {k: (lo, int(evaluate(hi, at))) for k, (lo, hi) in self.bounds.items()}
-            holds = all(evaluate(one, at) for one in self.assume)
-            if holds and all(lo <= hi for lo, hi in ends.values()):
+            if all(lo <= hi for lo, hi in ends.values()):
                 draws = np.random.default_rng(len(show(self.tree)))
-                yield at | {k: draws.integers(lo, hi + 1, SAMPLES) for k, (lo, hi) in ends.items()}
+                drawn = {k: draws.integers(lo, hi + 1, SAMPLES) for k, (lo, hi) in ends.items()}
+                holds = np.ones(SAMPLES, bool)
+                for one in self.assume:
+                    holds &= evaluate(one, at | drawn)
+                if holds.any():
+                    yield at | {k: values[holds] for k, values in drawn.items()}
 
 
 def _names(tree: Any) -> set[str]:
@@ -176,6 +180,26 @@ def symbolic(random: Random) -> Case:
     return Case("symbolic divisibility", random.choice(forms), bounds, assume)
 
 
+def multiples(random: Random) -> Case:
+    """Lengths within bounds that numbers divide."""
+    d, n = random.choice((4, 8, 16)), random.choice((100, 128, 1000))
+    bounds: dict[str, tuple[int, Tree]] = {"n": (0, n), "m": (d, n), "i": (0, d - 1)}
+    assume: tuple[Tree, ...] = (("==", ("%", "n", d), 0), ("==", ("%", "m", d), 0))
+    forms: list[Tree] = [
+        times(d, ceildiv("n", d)),
+        ("%", add("n", "i"), d),
+        ("//", add("n", "i"), d),
+        add(times(2, ("//", "n", 2)), ("%", "n", 4)),
+        ("//", ("min", add("n", "i"), add("m", d - 1)), d),
+        times(d, ("//", ("min", "n", "m"), d)),
+        ("select", ("==", ("%", add("n", "m"), d), 0), ("//", "n", 2), "i"),
+        add(times(2 * d, ("//", "n", 2 * d)), ("%", add("n", "i"), 2 * d)),
+        ("//", add(times(d, "m"), times(2, "n"), "i"), 2 * d),
+        add(("%", add("n", "m", "i"), d), ceildiv(add("m", 1), d)),
+    ]
+    return Case("lengths that numbers divide", random.choice(forms), bounds, assume)
+
+
 def im2col(random: Random) -> Case:
     """The element of an image that a row and a column of its matrix of patches mean."""
     n, c, h = random.choice((1, 2, 4)), random.choice((4, 8, 16)), random.choice((14, 28, 32))
@@ -239,7 +263,7 @@ def pairs(seed: int, count: int) -> str:
     )
 
 
-FAMILIES: Final = (halide, convolution, attention, symbolic)
+FAMILIES: Final = (halide, convolution, attention, symbolic, multiples)
 
 
 def text(tree: Tree) -> str:
@@ -304,7 +328,6 @@ def isl_answer(case: Case) -> Tree:
         raise Unreadable("sizes by name")
     bounds = {name: (lo, int(str(hi))) for name, (lo, hi) in case.bounds.items()}
     names = ",".join(bounds)
-    box = isl_peer.box(bounds)
 
     def value(tree: Tree) -> Any:
         if not isinstance(tree, tuple):
@@ -333,6 +356,7 @@ def isl_answer(case: Case) -> Tree:
         kind = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}[op]
         return getattr(sides[0], f"{kind}_set")(sides[1])
 
+    box = reduce(lambda a, b: a.intersect(b), map(condition, case.assume), isl_peer.box(bounds))
     function = value(case.tree).intersect_domain(box).coalesce()
     trees = []
     for simple in (function, function.gist(box)):

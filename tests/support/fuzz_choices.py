@@ -18,7 +18,7 @@ import numpy as np
 
 from morello_layouts.core.expr import AffineExpr, cheapest, readable
 from morello_layouts.errors import LayoutError
-from morello_layouts.interfaces.api.formulas import form_of
+from morello_layouts.interfaces.api.formulas import assumed_form, form_of
 
 Tree: TypeAlias = "int | str | tuple[Any, ...]"
 
@@ -57,6 +57,7 @@ class Question:
     tree: Tree
     text: str
     bounds: Mapping[str, tuple[int, int | str | None]]
+    divisors: tuple[tuple[str, int], ...]  #: of variables, where one more answer is asked.
 
     def __str__(self) -> str:
         return f"simplify({self.text!r}, {dict(self.bounds)})"
@@ -86,7 +87,12 @@ def questions(seed: int, count: int) -> Iterator[Question]:
         if sized:
             bounds["N"] = (1, None)
         tree = value(rng, names, rng.choice((2, 3, 3, 4)), sized)
-        yield Question(tree, text(rng, tree), bounds)
+        yield Question(tree, text(rng, tree), bounds, assumed(rng, names))
+
+
+def assumed(rng: Random, names: list[str]) -> tuple[tuple[str, int], ...]:
+    """Return variables, each with a number that divides it."""
+    return tuple((name, rng.choice((2, 3, 4, 8, 16))) for name in names[: rng.choice((1, 1, 2))])
 
 
 def value(rng: Random, names: list[str], depth: int, sized: bool) -> Tree:
@@ -155,6 +161,13 @@ def failure(question: Question) -> str | None:
     try:
         forms |= {"readable": readable(form)[0], "cheapest": cheapest(form)}
         forms |= {"read again": form_of(str(forms["readable"]), question.bounds)}
+        said = ", ".join(f"{name} % {number} == 0" for name, number in question.divisors)
+        form, facts = assumed_form(question.text, question.bounds, said)
+        simple = facts.named(readable(form, facts.forms)[0])
+    except LayoutError as error:
+        if "never true" not in error.what:
+            return f"refused: {error.what}"
+        simple = form
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     for at in question.grids():
@@ -162,6 +175,9 @@ def failure(question: Question) -> str | None:
         for name, found in forms.items():
             if not np.all(wanted == found.evaluate(at)):
                 return f"{name} gives {found} (N = {at.get('N')})"
+        fails = sum(at[name] % number for name, number in question.divisors)
+        if not np.all((wanted == simple.evaluate(at)) | (fails > 0)):
+            return f"{said} gives {simple} (N = {at.get('N')})"
     return None
 
 

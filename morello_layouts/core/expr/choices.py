@@ -487,6 +487,31 @@ def narrowed(variables: Iterable[Var], facts: Iterable[AffineExpr]) -> dict[str,
     return {name: _variable(name, ends) for name, ends in found.items() if not _is_empty(ends)}
 
 
+def quotients(
+    variables: Iterable[Var], facts: Iterable[AffineExpr]
+) -> dict[str, tuple[AffineExpr, int]]:
+    """Return variables that a number divides where some forms are at least 0: quotient, number.
+
+    >>> from morello_layouts.core.expr.affine import variable
+    >>> i, j = variable("i", 0, 31), variable("j", 2, 5)
+    >>> (quotient, number), = quotients(i.variables(), [-(i % 8), j - i]).values()
+    >>> print(quotient.interval, number)
+    0..3 8
+    """
+    known = {v.name: v.interval for v in variables}
+    found = {}
+    for fact in facts:
+        rest = (-fact).as_atom()
+        if isinstance(rest, Digit) and rest.divisor == 1 and isinstance(rest.modulus, int):
+            v, d = rest.operand.as_atom(), rest.modulus
+            if isinstance(v, Var) and v.name in known:
+                lo, hi = known[v.name]
+                ends = Interval(None if lo is None else lo + d - 1, hi).floordiv(d)
+                if not _is_empty(ends):
+                    found[v.name] = _variable(f"{v.name}//{d}", ends), d
+    return found
+
+
 def _variable(name: str, ends: Interval) -> AffineExpr:
     return AffineExpr(((Var(name, ends), 1),), 0)
 

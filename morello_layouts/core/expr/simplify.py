@@ -5,8 +5,9 @@ Rewriting ends because every rule makes its node smaller: the tests measure both
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import ClassVar, TypeAlias
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import lcm
+from typing import ClassVar, TypeAlias, cast
 
 from morello_layouts.core.expr.affine import (
     AffineExpr,
@@ -26,6 +27,7 @@ from morello_layouts.core.expr.choices import (
     facts_of,
     follows,
     narrowed,
+    quotients,
     without_smaller,
 )
 from morello_layouts.core.expr.conversions import latex
@@ -39,7 +41,7 @@ from morello_layouts.core.expr.rules import (
     TOP_DOWN_DIGIT_RULES,
     TOP_DOWN_SUM_RULES,
 )
-from morello_layouts.core.expr.sizes import Int
+from morello_layouts.core.expr.sizes import Int, common_divisor
 from morello_layouts.core.expr.substitution import replace_atoms, substitute
 from morello_layouts.core.fields import frozen
 
@@ -54,6 +56,10 @@ class RewriteStep:
     after: AffineExpr  #: the form that replaced it.
 
     json_keys: ClassVar[tuple[str, ...]] = ("rule", "before", "after", "because")
+
+    def mapped(self, change: Callable[[AffineExpr], AffineExpr]) -> RewriteStep:
+        """Return the step with both forms changed."""
+        return RewriteStep(self.rule, self.statement, change(self.before), change(self.after))
 
     @property
     def because(self) -> str:
@@ -212,7 +218,31 @@ class _Rewriter:
         narrow = narrowed(variables, inner.facts)
         inside = inner.run(substitute(form, narrow) if narrow else form)
         own = {v.name: _alone(v) for v in variables if v.name in narrow}
-        return substitute(inside, own) if own else inside
+        found = substitute(inside, own) if own else inside
+        return found if self.facts else self.simplify_multiples(facts, found)
+
+    def simplify_multiples(self, facts: Sequence[AffineExpr], form: AffineExpr) -> AffineExpr:
+        """Simplify a form as one of quotients by numbers that divide; keep it if it is cheaper."""
+        known = quotients(form.variables(), facts)
+        if not known:
+            return form
+        own = {v.name: _alone(v) for v in form.variables() if v.name in known}
+        values = {name: number * quotient for name, (quotient, number) in known.items()}
+        by = {str(quotient): (own[name], number) for name, (quotient, number) in known.items()}
+        steps: list[RewriteStep] = []
+        inner = _Rewriter(steps)
+        inside = inner.simplify_under(
+            [substitute(fact, values) for fact in facts], substitute(form, values)
+        )
+        found = inner.run(_of_multiples(inside, by))
+        if OPERATIONS.cost(found) >= OPERATIONS.cost(form):
+            return form
+        if self.steps is not None:
+            for v, number in by.values():
+                words = "x = n * (x//n) if n divides x"
+                self.steps.append(RewriteStep("multiple", words, v, number * (v // number)))
+            self.steps += [step.mapped(lambda x: _of_multiples(x, by)) for step in steps]
+        return found
 
     def by_facts(self, x: Call) -> AffineExpr | None:
         """Return what the facts make of a comparison, a min or a max; None if they say nothing."""
@@ -321,6 +351,37 @@ def _has_shifts(form: AffineExpr) -> bool:
     return False
 
 
+def _of_multiples(form: AffineExpr, by: Mapping[str, tuple[AffineExpr, int]]) -> AffineExpr:
+    """Return a form with ``x // n`` in place of quotients, where n divides x: 2*(x//8) is x//4.
+
+    The sum of quotients is the quotient of a sum: ``x//2 + y//4`` is ``(2*x + y)//4``.
+    """
+
+    def times(c: Int, atom: Atom) -> AffineExpr:
+        if isinstance(atom, Call) and atom.kind in ("min", "max") and type(c) is int and c > 0:
+            return _alone(with_operands(atom, lambda part: _of_multiples(c * part, by)))
+        return c * _alone(with_operands(atom, lambda part: _of_multiples(part, by)))
+
+    result = AffineExpr((), form.const)
+    floors: list[tuple[AffineExpr, Int, int]] = []
+    for atom, c in form.terms:
+        one = atom.operand.as_atom() if isinstance(atom, Digit) and atom.divisor == 1 else atom
+        x, n = by.get(str(one), (None, 1)) if isinstance(one, Var) else (None, 1)
+        shared = cast(int, common_divisor(c, n))  # as it divides n
+        if x is None:
+            result += times(c, atom)
+        elif isinstance(atom, Digit) and atom.modulus is not None:
+            result += c // shared * (x // (n // shared) % (atom.modulus * shared))
+        elif shared == n:
+            result += c // n * x
+        else:
+            floors.append((x, c // shared, n // shared))
+    if len(floors) < 2:
+        return sum((c * (x // n) for x, c, n in floors), result)
+    common = lcm(*(n for _, _, n in floors))
+    return result + sum((c * (common // n) * x for x, c, n in floors), AffineExpr((), 0)) // common
+
+
 def _but(rules: tuple[Rule[Node], ...], *names: str) -> tuple[Rule[Node], ...]:
     return tuple([rule for rule in rules if rule.name not in names])
 
@@ -399,11 +460,8 @@ class Derivation:
 
     def mapped(self, change: Callable[[AffineExpr], AffineExpr]) -> Derivation:
         """Return the derivation with each of its forms changed."""
-        steps = [
-            RewriteStep(step.rule, step.statement, change(step.before), change(step.after))
-            for step in self.steps
-        ]
-        return Derivation(change(self.start), tuple(steps), change(self.end))
+        steps = tuple([step.mapped(change) for step in self.steps])
+        return Derivation(change(self.start), steps, change(self.end))
 
     def __iter__(self) -> Iterator[RewriteStep]:
         return iter(self.steps)

@@ -184,8 +184,8 @@ def assumed_form(
     intervals = {str(name): _interval(name, ends) for name, ends in bounds.items()}
     ends = {name: ends for name, ends in intervals.items() if ends != (1, None)}
     facts = notations.parse_facts(_assumed_text(assuming), ends)
-    form = form_of(expr, ends, language, known=facts.sizes)
-    return form, facts
+    others = {name: ends for name, ends in intervals.items() if name not in facts.sizes}
+    return form_of(expr, others, language, known=facts.sizes), facts
 
 
 def _assumed_text(assuming: Any) -> str:
