@@ -348,10 +348,10 @@ REGISTER_BITS: Final = {
         1: "b1 u1",
         4: "s4 u4 e2m1 iu4 b4",
         8: "s8 u8 e4m3 e5m2 e3m2 e2m3 i8 iu8 fp8 bf8 b8 hf8 ue8m0",
-        16: "f16 bf16 b16 s16",
-        32: "f32 tf32 s32 i32 xf32 b32",
-        64: "f64",
-        128: "c64",
+        16: "f16 bf16 b16 s16 u16",
+        32: "f32 tf32 s32 u32 i32 xf32 b32",
+        64: "f64 s64 u64 b64",
+        128: "c64 b128",
         192: "gc64",
     }.items()
     for name in names.split()

@@ -362,7 +362,8 @@ NOTATIONS: Final = (
         "an operand of a matrix instruction",
         regex(
             r"\s*((cute::)?SM\d+(_|::)|(wgmma|mma|ldmatrix|stmatrix|movmatrix|tcgen05)\s*(\.|\s\w|\Z)|"
-            r"(gfx\w+\s+)?v_\w|t(dp|mm)\w|simdgroup_\w|[^a-z\s][^a-z]*\bover\b)",
+            r"(gfx\w+\s+)?v_\w|t(dp|mm)\w|simdgroup_\w|[^a-z\s][^a-z]*\bover\b|"
+            r"[sz]vl\d|za\d+\.|sv(su|us)?mop|e\d+\s+v|vf?madot|v(u?int|b?float)\d)",
             re.IGNORECASE,
         ),
         "fragments.text:parse_fragment",
@@ -383,7 +384,7 @@ NOTATIONS: Final = (
 """All notations. If several readers refuse a text and got equally far, the first one answers."""
 
 _SPELLED: Final = regex(
-    r"[Ll]ayout\s*[(<]|decltype|torch\.|stride|omposition\(|Struct\(|Format\(|Array\(|Metadata\(|"
+    r"[Ll]ayout\s*[(<]|decltype|torch\.|stride|omposition\(|Struct\(|Format\(|[Aa]rray\(|Metadata\(|"
     r"reinterpret_tensor|\]\[|%[\w#:.-]+\s*[,=]|^\s*tt[a-z]*\."
 )
 """What a text has that is spelled as in a source or on a console."""

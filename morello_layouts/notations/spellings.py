@@ -1,25 +1,31 @@
 """Layouts as sources, programs and consoles spell them, outside of any notation's own text.
 
 ``make_layout(make_shape(4, 8), make_stride(8, 1))`` of CuTe's sources in C++ and Python, the
-``Layout`` that JAX prints, Gluon's layouts, and what PyTorch prints about strides. A text that
-begins like one of these is read here; all others are left to the notations.
+``Layout`` that JAX prints, Gluon's layouts, NKI's tensors, and what PyTorch prints about strides. A
+text that begins like one of these is read here; all others are left to the notations.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
+from math import prod
 from typing import Any, Final, NoReturn
 
 from morello_layouts.core.checks import as_permutation
 from morello_layouts.core.description import count
+from morello_layouts.core.expr import standard
 from morello_layouts.core.expr.sizes import SizeExpr
 from morello_layouts.core.layout import ELEMENT_BITS, Arrays, ElementType, nearest_type
 from morello_layouts.core.lazy import regex
+from morello_layouts.core.recipe import DimDigit
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.notations.calls import BRACKETS, Call, CallReader
 from morello_layouts.notations.cute import ComposedLayout, CuteLayout, Swizzle
 from morello_layouts.notations.cute.layout import Static, compact, flatten
+from morello_layouts.notations.fragments.document import in_order
+from morello_layouts.notations.fragments.layout import Axis, FragmentLayout
 from morello_layouts.notations.grammar import Source, Syntax, Terminal, Token
 from morello_layouts.notations.operations import operands_of
 from morello_layouts.notations.strided import MemoryFormat, StridedLayout
@@ -354,6 +360,41 @@ def _fx(match: re.Match[str]) -> Any:
     return f"as_strided({element}, ({shape}{',' * bool(shape)}), ({stride}{',' * bool(stride)}))"
 
 
+# ---- NKI
+
+
+def _nki(call: Call) -> Any:
+    """Read a tensor of AWS's NKI: on the chip the first dimension is the partition."""
+    shape, dtype, buffer = (
+        call.get(name, k) for k, name in enumerate(("shape", "dtype", "buffer"))
+    )
+    memory, element = getattr(buffer, "name", ""), _element(dtype)
+    fix = "write nl.ndarray((128, 64), dtype=nl.float32, buffer=nl.sbuf)"
+    if element is None or memory not in ("sbuf", "psum", "hbm", "private_hbm", "shared_hbm"):
+        why = "a layout of NumPy has strides, one of NKI a memory"
+        _refuse("ndarray: expected a type, and a memory of AWS's NKI", why, fix)
+    sizes = list(shape.values) if isinstance(shape, Call) else []
+    if sizes and getattr(sizes[0], "name", "") == "par_dim":
+        shape.values[0] = sizes.pop(0).get("size", 0)
+    if any(getattr(n, "name", "") == "par_dim" for n in sizes):
+        why = "dimensions before the partition are blocks, which NKI has no more"
+        _refuse("par_dim: expected the first dimension", why, "give one block")
+    dims = _flat(shape)
+    if memory.endswith("hbm"):
+        steps = tuple(prod(dims[k + 1 :]) for k in range(len(dims)))
+        return StridedLayout(steps, 0, dims, None, element)
+    if not all(isinstance(n, int) and n > 0 for n in dims) or not len(dims) > 1 <= dims[0] <= 128:
+        why = "the first size counts partitions, of which there are 128"
+        _refuse("ndarray: expected up to 128 partitions, and sizes of what each holds", why, fix)
+    partition, *free = (DimDigit(k, 1, n) for k, n in enumerate(dims))
+    name = f"nl.ndarray({dims}, dtype=nl.{dtype}, buffer=nl.{memory})"
+    formula = partial(in_order, dims, prod(dims[1:]))
+    return FragmentLayout(
+        name, dims, (Axis("partition", (partition,)), Axis("offset", tuple(free))), element,
+        standard(len(dims)), formula, f"tensor of AWS's NKI in {memory}",
+    )  # fmt: skip
+
+
 # ---- the table
 
 
@@ -373,6 +414,7 @@ READERS: Final[dict[str, Callable[[Call], Any]]] = {
     "Format": _jax_format,
     "ShapeDtypeStruct": _jax_aval,
     "TensorMetadata": _strided,
+    "ndarray": _nki,
     **dict.fromkeys(_CALLS, _strided),
 }
 

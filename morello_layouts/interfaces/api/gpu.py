@@ -382,9 +382,9 @@ def fragments(beginning: str = "") -> tuple[str, ...]:
     """List the operands of instructions whose names begin so: each is the text of a layout.
 
     They are instructions of NVIDIA by their names in PTX and in CuTe, AMD's MFMA and WMMA,
-    Intel's AMX, and Metal's matrices. :func:`parse` reads each text, and spellings of it in other
-    cases, with modifiers such as ``.satfinite``. Names with sizes beside them, as
-    ``SM100_MMA_F16BF16_SS<…>``, are listed at one size.
+    Intel's AMX, Metal's matrices, and vectors of Arm and RISC-V. :func:`parse` reads each text, and
+    spellings of it in other cases, with modifiers such as ``.satfinite``. Names with sizes beside
+    them, as ``SM100_MMA_F16BF16_SS<…>``, are listed at one size.
 
     Args:
         beginning: the first letters of the names, in any case.

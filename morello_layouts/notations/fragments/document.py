@@ -6,7 +6,11 @@ neither reads the other.
 Sources: PTX ISA, "Warp Level Matrix Instructions" and "Asynchronous Warpgroup Level Matrix
 Instructions"; CUTLASS, ``include/cute/atom/mma_traits_sm*.hpp`` and ``copy_traits_sm*.hpp``, whose
 layouts number a thread's bits; AMD's Matrix Instruction Calculator; Intel's Architecture
-Instruction Set Extensions Programming Reference, "Intel AMX"; MLX, ``steel/attn/mma.h``.
+Instruction Set Extensions Programming Reference, "Intel AMX"; MLX, ``steel/attn/mma.h``. Arm's
+DDI 0616, "ZA tiles", whose table of overlaps LLVM repeats in ``TileAllocation.cpp``, and DDI 0602,
+SMOPA; RISC-V's manual, "Mapping of Vector Elements to Vector Register State"; SpacemiT's
+``riscv-ime-extension-spec``, "Dot-product matrix multiply-accumulate instructions"; AWS's NKI,
+"Access Patterns".
 """
 
 from __future__ import annotations
@@ -30,8 +34,8 @@ def quad_pair(formula: Callable[[int, int], Pair], lane: int, i: int) -> Pair | 
     return formula(lane % 4 + 4 * (lane // 16), i) if lane % 16 < 4 else ()
 
 
-def volta_row(thread: int, i: int) -> Pair:
-    """A of ``.row`` and B of ``.col`` of m8n8k4: a thread of the quad pair holds a row."""
+def row_of_thread(thread: int, i: int) -> Pair:
+    """A of ``.row`` and B of ``.col`` of m8n8k4, A and C of AMX: a thread or a row holds a row."""
     return thread, i
 
 
@@ -117,18 +121,17 @@ def umma_scale(
     return (first + column * 32 + path % 32, part) if part < count else ()
 
 
-def warp_metadata(lane: int, i: int) -> Pair:
-    """Metadata of SM120's sparse instructions: four lanes hold two rows, eight apart."""
-    return lane // 4 + lane % 2 * 8, lane % 4 // 2 * 8 + i
+def metadata(chunks: int, thread: int, i: int) -> Pair:
+    """Metadata of ``mma.sp`` and ``wgmma.sp``: ``chunks`` groups of a row, of 4 bits each.
 
-
-def wgmma_metadata(is_narrow: bool, thread: int, i: int) -> Pair:
-    """Metadata of a sparse wgmma; of 16 and 32 bits a lane has two rows, and a pair the same."""
+    Of 4 or 8 of them a lane has those of two rows, and the lanes of a quad beside it have copies,
+    of which the sparsity selector says which are read.
+    """
     warp, lane = divmod(thread, 32)
-    if is_narrow:
-        row, k = warp_metadata(lane, i)
+    if chunks == 16:
+        row, k = lane // 4 + lane % 2 * 8, lane % 4 // 2 * 8 + i
     else:
-        row, k = lane // 4 + i // 4 * 8, lane % 2 * 4 + i % 4
+        row, k = lane // 4 + i // 4 * 8, lane % (chunks // 4) * 4 + i % 4
     return warp * 16 + row, k
 
 
@@ -199,11 +202,20 @@ def simdgroup(simd_lane_id: int, i: int) -> Pair:
     return (qid & 4) + simd_lane_id // 2 % 4, (qid & 2) * 2 + simd_lane_id % 2 * 2 + i
 
 
-def tile_rows(row: int, column: int) -> Pair:
-    """A and C of AMX: rows of the matrix are rows of the tile."""
-    return row, column
-
-
 def tile_groups(per: int, row: int, column: int) -> Pair:
     """B of AMX: ``per`` elements of a column of the matrix, 32 bits of them, lie side by side."""
     return row * per + column % per, column // per
+
+
+def za_tile(tiles: int, tile: int, vector: int, column: int) -> Pair | tuple[()]:
+    """A row of a tile of ZA, which each of the tiles has in turn."""
+    return (vector // tiles, column) if vector % tiles == tile else ()
+
+
+def in_order(sizes: tuple[int, ...], filled: int, vreg: int, i: int) -> tuple[int, ...]:
+    """An operand in row-major order, packed from the lowest element of the lowest register on."""
+    number, at = vreg * filled + i, list[int]()
+    for n in reversed(sizes):
+        at.insert(0, number % n)
+        number //= n
+    return () if number or i >= filled else tuple(at)

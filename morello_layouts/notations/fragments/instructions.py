@@ -36,7 +36,14 @@ from morello_layouts.notations.fragments.layout import (
     wmma12_input,
     wmma12_output,
 )
-from morello_layouts.notations.fragments.templates import NOT_ZERO, SHARED, key, matrix
+from morello_layouts.notations.fragments.templates import (
+    GROUP,
+    NOT_ZERO,
+    SHARED,
+    key,
+    matrix,
+    metadata,
+)
 
 _SMALL: Final = ((32, 2), (16, 4), (4, 16), (32, 1), (16, 1))
 _LARGE: Final = ((32, 1), (16, 1))
@@ -137,7 +144,8 @@ _VOLTA: Final = (
     "the eight threads are lanes 0 to 3 and 16 to 19, a quad pair; the three other quad pairs, "
     "4 lanes on, hold operands of their own"
 )
-_SELECTED: Final = "registers of lanes that the sparsity selector names, as PTX's figures show"
+_SELECTED: Final = "registers of two lanes of four: PTX has their bits as a figure only"
+_COPIES: Final = "of the lanes that hold the same of E, the sparsity selector says which are read"
 
 
 # ---- NVIDIA: matrix instructions of a warp
@@ -193,16 +201,17 @@ def _mma(m: int, k: int, types: str, container: int = 0) -> dict[str, Operand]:
     }
 
 
-def _sparse(half: Mapping[str, Operand], full: Mapping[str, Operand]) -> dict[str, Operand]:
+def _sparse(k: int, types: str, chunks: int) -> dict[str, Operand]:
     """The operands of an instruction of which half of A's elements are not there."""
-    return {**full, "A": half["A"]}
+    half, full = _mma(16, k // 2, types), _mma(16, k, types)
+    return {**full, "A": half["A"], **({"E": metadata(chunks, 1)} if chunks else {})}
 
 
 def _volta(majors: str, d: str, c: str) -> dict[str, Operand]:
     """A, B, C and D of Volta's m8n8k4; B as n by k."""
     row, column, f32 = (
         partial(document.quad_pair, formula)
-        for formula in (document.volta_row, document.volta_column, document.volta_f32)
+        for formula in (document.row_of_thread, document.volta_column, document.volta_f32)
     )
 
     def accumulator(name: str) -> Operand:
@@ -226,17 +235,17 @@ def _dot(k: int) -> dict[str, Operand]:
     a = lanes([], [(1, 1, k)])
     types = ("s8", "s8") if k == 4 else ("s16", "s8")
     found = {
-        name: Operand((dim, "k"), (1, k), type_, a, document.volta_row)
+        name: Operand((dim, "k"), (1, k), type_, a, document.row_of_thread)
         for name, dim, type_ in zip("AB", "mn", types, strict=True)
     }
-    one = Operand(("m", "n"), (1, 1), "s32", lanes([], []), document.volta_row)
+    one = Operand(("m", "n"), (1, 1), "s32", lanes([], []), document.row_of_thread)
     return found | {"C": one, "D": one}
 
 
 def _fma(m: int, n: int) -> dict[str, Operand]:
     """A, B and C of one thread's multiply and add of two numbers at once."""
     one, two = lanes([], []), lanes([], [(0, 1, 2)])
-    column, row = document.volta_column, document.volta_row
+    column, row = document.volta_column, document.row_of_thread
     result = (two, column) if m == 2 else (lanes([], [(1, 1, 2)]), row)
     return {
         "A": Operand(("m", "k"), (m, 1), "f32", two if m == 2 else one, column),
@@ -274,11 +283,18 @@ def _warp_instructions() -> Iterator[Instruction]:
     for sizes, combinations in _SPARSE:
         for k, types in product(map(int, sizes.split()), combinations):
             name = f"m16n8k{k}.row.col.{'.'.join(types.split())}"
-            operands = partial(_by_k, partial(_sparse, _mma(16, k // 2, types), _mma(16, k, types)))
+            bits = BITS[types.split()[1]]
+            chunks = k // GROUP[bits]
+            unknown = bits <= 8 and chunks == 8
+            operands = partial(_by_k, partial(_sparse, k, types, 0 if unknown else chunks))
+            absent = {"E": _SELECTED} if unknown else {}
+            remark = NOT_ZERO if chunks == 16 or unknown else f"{NOT_ZERO}; {_COPIES}"
             for word in ("sp", "sp::ordered_metadata"):
-                full, absent = f"mma.{word}.sync.aligned.{name}", {"E": _SELECTED}
-                yield Instruction(full, "sparse matrix instruction of a warp", operands,
-                                  elsewhere=absent, remark=NOT_ZERO)  # fmt: skip
+                full, words = (
+                    f"mma.{word}.sync.aligned.{name}",
+                    "sparse matrix instruction of a warp",
+                )
+                yield Instruction(full, words, operands, elsewhere=absent, remark=remark)
     yield from _volta_instructions()
     for d, a, b in product(("f32", "f16"), _NARROW, _NARROW):
         name = f"mma.sync.aligned.m16n8k32.row.col.{d}.{a}.{b}.{d}"
@@ -328,20 +344,9 @@ def _of_warpgroup(n: int, k: int, types: str, sparse: bool, a_too: bool) -> dict
     if not a_too:
         del found["A"]
     if sparse:
-        found["E"] = _metadata(BITS[types.split()[1]])
+        bits = BITS[types.split()[1]]
+        found["E"] = metadata(k // GROUP[bits], 4)
     return found
-
-
-def _metadata(bits: int) -> Operand:
-    """Metadata of a sparse wgmma: 4 bits for each group of A; of 16 and 32 bits, two lanes copy."""
-    k = 16 if bits == 8 else 8
-    axes = (
-        lanes([(0, 1, 8), (1, 8, 2), (0, 8, 2)], [(1, 1, 8)], [(0, 16, 4)])
-        if bits == 8
-        else lanes([(0, 1, 8), (None, 1, 2), (1, 4, 2)], [(0, 8, 2), (1, 1, 4)], [(0, 16, 4)])
-    )
-    formula = partial(document.wgmma_metadata, bits == 8)
-    return Operand(("m", "k"), (64, k), "u4", axes, formula)
 
 
 def _warpgroup_instructions() -> Iterator[Instruction]:
@@ -463,7 +468,7 @@ def _tensor_memory_copies() -> Iterator[Instruction]:
 def _shuffle(mask: int) -> dict[str, Operand]:
     dims, shape = ("row", "column"), (32, 2)
     rows = lanes([(0, 1, 32)], [(1, 1, 2)])
-    source = Operand(dims, shape, "b32", rows, document.volta_row)
+    source = Operand(dims, shape, "b32", rows, document.row_of_thread)
     formula = partial(document.shuffled, mask)
     moved = Operand(dims, shape, "b32", shuffled(mask), formula)
     return {"Src": source, "Dst": moved, "Ref": source}
@@ -507,9 +512,9 @@ def _amx(c: str, a: str, b: str) -> dict[str, Operand]:
     """A, B and C of full tiles: 16 rows of 64 bytes."""
     per = per_word(b)
     groups = partial(document.tile_groups, per)
-    result = Operand(("m", "n"), (16, 16), c, tile(16, 16), document.tile_rows)
+    result = Operand(("m", "n"), (16, 16), c, tile(16, 16), document.row_of_thread)
     return {
-        "A": Operand(("m", "k"), (16, 16 * per), a, tile(16, 16 * per), document.tile_rows),
+        "A": Operand(("m", "k"), (16, 16 * per), a, tile(16, 16 * per), document.row_of_thread),
         "B": Operand(("k", "n"), (16 * per, 16), b, tile(16 * per, 16, per), groups),
         "C": result,
     }

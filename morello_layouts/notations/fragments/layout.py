@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from functools import lru_cache, partial
 from itertools import product
 from math import prod
@@ -14,20 +14,26 @@ from morello_layouts.core.expr.sizes import Int
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.layout import REGISTER_BITS as BITS, ElementType, Layout
 from morello_layouts.core.recipe import DimDigit, Recipe, known, recipe_of_axes
+from morello_layouts.core.recipe.steps import Window
 from morello_layouts.errors import LayoutError, ShapeError
 
 
 class Axis(NamedTuple):
-    """A physical axis: its name, and the digits that make up its coordinate, slowest first."""
+    """A physical axis: its name, and the digits that make up its coordinate, slowest first.
+
+    The places between, before and behind those of its elements belong to others.
+    """
 
     name: str
     digits: tuple[DimDigit, ...]
+    step: int = 1  #: places from one element to the next.
+    first: int = 0  #: the place of the first element, less than the step.
 
     @property
     def size(self) -> int:
         """The number of places along the axis."""
         (size,) = known([prod(digit.places for digit in self.digits)])
-        return size
+        return size * self.step
 
 
 Document: TypeAlias = Callable[[int, int], tuple[int, ...]]
@@ -76,15 +82,21 @@ class FragmentLayout(Layout):
         axes = [[digit for digit in axis.digits if digit.places != 1] for axis in self.axes]
         cut = {digit.dim for digits in axes for digit in digits}
         axes[-1] += [DimDigit(dim, 1, 1) for dim in range(len(self.shape)) if dim not in cut]
-        return recipe_of_axes(self.shape, axes, tuple(axis.name for axis in self.axes))
+        found = recipe_of_axes(self.shape, axes, tuple(axis.name for axis in self.axes))
+        if all(axis.step == 1 for axis in self.axes):
+            return found
+        places = zip(*((axis.size, axis.first, axis.step) for axis in self.axes), strict=True)
+        return replace(found, steps=(*found.steps, Window(*places)))
 
     def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
         self._require(shape)
         offset = AffineExpr((), 0)
-        for digit in (digit for axis in self.axes for digit in axis.digits):
-            offset *= digit.places
-            if digit.dim is not None:
-                offset += coordinates[digit.dim] // digit.unit % digit.radix
+        for axis in self.axes:
+            for digit in axis.digits:
+                offset *= digit.places
+                if digit.dim is not None:
+                    offset += coordinates[digit.dim] // digit.unit % digit.radix
+            offset = offset * axis.step + axis.first
         return offset
 
     def by_document(
@@ -182,8 +194,10 @@ def _of_dims(operand: Operand, kept: tuple[int, ...]) -> Operand:
     """The operand with some of its dimensions, in another order; the others have one element."""
     moved = {None: None} | {dim: k for k, dim in enumerate(kept)}
     axes = (
-        Axis(name, tuple(d._replace(dim=moved[d.dim]) for d in digits if d.dim in moved))
-        for name, digits in operand.axes
+        axis._replace(
+            digits=tuple(d._replace(dim=moved[d.dim]) for d in axis.digits if d.dim in moved)
+        )
+        for axis in operand.axes
     )
     return operand._replace(
         dims=tuple(operand.dims[k] for k in kept),

@@ -1,8 +1,9 @@
-"""Instructions that say their size beside their name: Blackwell's tcgen05 in tensor memory.
+"""Instructions that say their size beside their name: Blackwell's tcgen05, and vectors of CPUs.
 
 CuTe gives it as template arguments, ``SM100_MMA_F16BF16_SS<half_t, half_t, float, 128, 256, …>``.
 In PTX a descriptor has it, and we read ``tcgen05.mma.cta_group::1.kind::f16.m128n256k16``. The
-tensor memory of an SM is 128 data paths of 512 columns of 32 bits.
+tensor memory of an SM is 128 data paths of 512 columns of 32 bits. The vectors of Arm and RISC-V
+are as long as the machine has them: the length stands before the name, as compilers are told it.
 
 Sources: CUTLASS, ``include/cute/atom/mma_traits_sm100.hpp`` and ``mma_traits_sm100_frag.hpp``,
 ``mma_traits_sm120.hpp`` and ``mma_traits_sm120_sparse.hpp``; PTX ISA, "Tensor Memory".
@@ -14,6 +15,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from itertools import product
+from math import isqrt, prod
 from typing import Final, NamedTuple
 
 from morello_layouts.core.layout import REGISTER_BITS as BITS
@@ -27,6 +29,7 @@ from morello_layouts.notations.fragments.layout import (
     Instruction,
     Operand,
     Parts,
+    flipped,
     lanes,
     per_word,
     ptx_matrix,
@@ -61,6 +64,8 @@ _NUMBER: Final = regex(r"(?:\(int\))?_?(\d+)")
 _MOST: Final = 256
 SHARED: Final = "shared memory: give its layout, for example Sw<3,4,3> o smem_ptr[16b](unset) o …"
 NOT_ZERO: Final = "of A the elements that are not zeros; 4 bits of E say which of each group"
+GROUP: Final = {32: 2, 16: 4, 8: 4, 4: 8}
+"""Elements of A of so many bits of which 4 bits of metadata say which are there."""
 _WORDS: Final = "matrix instruction in tensor memory"
 _TWO: Final = "two SMs work together: cta is the SM of the pair"
 _WHOLE: Final = "an accumulator of 16 bits takes a column of 32 bits"
@@ -157,8 +162,7 @@ class Umma(NamedTuple):
 
     def _metadata(self) -> Operand:
         """Where the metadata are: 4 bits say which elements of a group are not zeros."""
-        group = {32: 2, 16: 4, 8: 4, 4: 8}[self.bits]
-        columns = self.k // group
+        columns = self.k // GROUP[self.bits]
         cta = [(0, 128, 2)] if self.pair else []
         path: Parts = [(0, 1, 128)]
         column: Parts = [(1, 8, columns // 8)]
@@ -269,6 +273,18 @@ def matrix(dims: str, shape: tuple[int, int], type_: str, per: int, warps: int =
     return Operand((dims[0], dims[1]), shape, type_, axes, formula)
 
 
+def metadata(chunks: int, warps: int) -> Operand:
+    """Metadata of rows of so many groups: a lane has those of a row, or of two rows eight apart."""
+    narrow = chunks == 16
+    lane: Parts = (
+        [(1, 8, 2), (0, 8, 2)] if narrow else [(None, 1, 16 // chunks), (1, 4, chunks // 4)]
+    )
+    register: Parts = [(1, 1, 8)] if narrow else [(0, 8, 2), (1, 1, 4)]
+    axes = lanes([(0, 1, 8), *lane], register, [(0, 16, warps)] if warps > 1 else [])
+    formula = partial(document.metadata, chunks)
+    return Operand(("m", "k"), (16 * warps, chunks), "u4", axes, formula)
+
+
 def _warp(k: int, sparse: bool, scaled: bool, arguments: str) -> Instruction:
     """An instruction of a warp of SM120; metadata and scale factors are in its registers."""
     name = f"SM120_{'SPARSE_' * sparse}16x8x{k}_TN{'_VS' * scaled}"
@@ -290,8 +306,7 @@ def _warp(k: int, sparse: bool, scaled: bool, arguments: str) -> Instruction:
             "D": result,
         }
         if sparse:
-            axes = lanes([(0, 1, 8), (1, 8, 2), (0, 8, 2)], [(1, 1, 8)])
-            found["E"] = Operand(("m", "k"), (16, 16), "u4", axes, document.warp_metadata)
+            found["E"] = metadata(16, 1)
         if scaled and sizes:
             count = k // sizes[0]
             pairs = lanes([(0, 1, 8), (None, 1, 2), (0, 8, 2)], [(1, 1, count)])
@@ -335,6 +350,137 @@ def _known() -> Mapping[str, tuple[Callable[[str], Instruction], str]]:
     return found
 
 
+# ---- vectors of a length that the machine has
+
+_TILES: Final = "bhsdq"
+"""The widths of elements of ZA, from 8 bits on; each has as many tiles as bytes."""
+_OUTER: Final = {
+    16: "f16 bf16", 32: "f32 f16 bf16 s8 u8 s16 u16", 64: "f64 s16 u16",
+}  # fmt: skip
+"""Bits of a tile's elements, and types of the vectors of which ACLE has outer products."""
+
+
+def _in_order(
+    dims: str, sizes: tuple[int, ...], type_: str, length: int, filled: int = 0
+) -> Operand:
+    """An operand row by row in vector registers, of which some have elements in front only."""
+    places = length // BITS[type_]
+    left = filled = filled or min(places, prod(sizes))
+    vreg, element = list[DimDigit](), list[DimDigit]()
+    for dim, n in reversed([*enumerate(sizes)]):
+        own = min(n, left)
+        element.insert(0, DimDigit(dim, 1, own, 0 if dim else own * places // filled))
+        vreg.insert(0, DimDigit(dim, own, n // own))
+        left //= own
+    named = ("vreg", vreg), ("element", element)
+    axes = tuple(Axis(name, tuple(d for d in own if d.places > 1)) for name, own in named)
+    formula = partial(document.in_order, sizes, filled)
+    return Operand(tuple(dims), sizes, type_, axes, formula)
+
+
+def _za_tile(length: int, found: re.Match[str]) -> Mapping[str, Operand]:
+    """The rows of a tile are every second, fourth, … vector of the array ZA."""
+    tile, tiles = int(found[1]), 1 << _TILES.index(found[2].lower())
+    if tile >= tiles:
+        what = f"{found[0]}: expected a tile below {tiles}"
+        raise LayoutError(what, f"elements of {8 * tiles} bits have so many", "check the number")
+    n = length // (8 * tiles)
+    rows = Axis("vector", (DimDigit(0, 1, n),), tiles, tile)
+    axes = rows, Axis("element", (DimDigit(1, 1, n),))
+    formula = partial(document.za_tile, tiles, tile)
+    return {"elements": Operand(("row", "column"), (n, n), f"b{8 * tiles}", axes, formula)}
+
+
+def _outer_product(length: int, found: re.Match[str]) -> Mapping[str, Operand]:
+    """The two vectors of an outer product; those of ``su`` and ``us`` are of one sign each."""
+    bits, a = int(found[2]), found[3].lower()
+    if a not in _OUTER[bits].split():
+        what = f"{found[0]}: expected one of {_OUTER[bits].replace(' ', ', ')}, got {a}"
+        raise LayoutError(what, "ACLE has these", "check the type of the vectors")
+    b = a.translate(str.maketrans("su", "us")) if found[1] else a
+    n, k = length // bits, bits // BITS[a]
+    return {
+        "A": _in_order("mk", (n, k), a, length),
+        "B": flipped(_in_order("nk", (n, k), b, length)),
+    }
+
+
+def _register_group(length: int, found: re.Match[str]) -> Mapping[str, Operand]:
+    """A type of RISC-V's intrinsics: a part of a register, or several; a tuple has more of them."""
+    kind = {"int": "s", "uint": "u", "float": "f", "bfloat": "bf"}[found[1].lower()]
+    bits, count, fields = int(found[2]), int(found[4]), int(found[5] or 1)
+    part, group = (count, 1) if found[3] else (1, count)
+    if kind + found[2] not in BITS or bits * part > 64 or group * fields > 8:
+        raise LayoutError(
+            f"{found[0]}: expected a type of RISC-V's vectors",
+            "an element of n bits has n/64 of a register or more, and a type 8 registers or fewer",
+            "write for example vint32m4_t, vfloat16mf2_t or vint8m1x4_t",
+        )
+    filled = length // bits // part
+    sizes, dims = (filled * group,), "i"
+    if fields > 1:
+        sizes, dims = (fields, *sizes), "fi"
+    return {"elements": _in_order(dims, sizes, kind + found[2], length, filled)}
+
+
+def _dot_product(length: int, found: re.Match[str]) -> Mapping[str, Operand]:
+    """SpacemiT's matrices of 2, 4, 8 or 16 rows in whole registers, two of each if they fit."""
+    if not found[1]:
+        what = f"{found[0]}: expected e4, e8 or e16 before it, as vsetvli has it, got none"
+        raise LayoutError(what, "the size follows from the bits of an element", "write e8 vmadot")
+    bits, sign = int(found[1]), (found[3] or "s").lower()
+    copies = 2 - length.bit_length() % 2
+    m = isqrt(length // (16 * copies))
+    c = "b32" if bits == 16 else "s32"
+    if found[2]:  # of floats the document has no format but of 16 bits
+        sign, c = ("f" if bits == 16 else "b"), "f16"
+    first, dims = ((copies,), "c") if copies > 1 else ((), "")
+    a, b = f"{sign[0]}{bits}", f"{sign[-1]}{bits}"
+    own = {
+        "A": _in_order(f"{dims}mk", (*first, m, 16 * m // bits), a, length),
+        "B": flipped(_in_order(f"{dims}nk", (*first, m, 16 * m // bits), b, length)),
+    }
+    return own if copies > 1 else own | {"C": _in_order("mn", (m, m), c, length)}
+
+
+_LENGTH: Final = regex(r"(svl|zvl)(\d{1,9})b?\s+", re.IGNORECASE)
+_VECTORS: Final = (
+    (regex(r"za(\d{1,9})\.([bhsdq])(?=\s|\Z)", re.IGNORECASE), ("svl", 128, 2048), _za_tile,
+     "tile of Arm's array ZA", "svl512 za1.s", {}),
+    (regex(r"sv(su|us)?mop[as]_za(16|32|64)\[?_([a-z]+\d+)\]?_m(?=\s|\Z)", re.IGNORECASE),
+     ("svl", 128, 2048), _outer_product, "sum of outer products of Arm's SME",
+     "svl512 svmopa_za32_s8_m A", {"C": "a tile: ask svl512 za0.s"}),
+    (regex(r"v(u?int|b?float)(\d{1,9})m(f?)([1248])(?:x([2-8]))?_t(?=\s|\Z)", re.IGNORECASE),
+     ("zvl", 64, 1 << 16), _register_group, "register group of RISC-V", "zvl256b vint32m4_t", {}),
+    (regex(r"(?:e(4|8|16)\s+)?v(?:(f)madot|madot(us?|su)?)(?=\s|\Z)", re.IGNORECASE),
+     ("zvl", 128, 4096), _dot_product, "dot product of SpacemiT's matrices", "zvl256b e8 vmadot A",
+     {"C": "registers of two matrices: of their order the document's loop and figure differ"}),
+)  # fmt: skip
+"""Names; the word before a length, and its bounds; operands, what they are of, an example, and
+where others lie."""
+
+
+def _vector(text: str, start: int) -> tuple[Instruction, int] | None:
+    """Return the instruction or type of vectors that a text begins with, and where it ends."""
+    length = _LENGTH.match(text, start)
+    at = length.end() if length else start
+    for pattern, (word, least, most), read, words, example, elsewhere in _VECTORS:
+        if (found := pattern.match(text, at)) is None:
+            continue
+        bits = int(length[2]) if length and length[1].lower() == word else 0
+        if not least <= bits <= most or bits & (bits - 1):
+            got = length[0].strip() if length else "none"
+            what = f"{found[0]}: expected the bits of a vector before it, got {got}"
+            why = f"a machine has vectors of {least} to {most:,} bits, a power of two"
+            raise LayoutError(what, why, f"write for example {example}")
+        operands = read(bits, found)
+        absent = {name: place for name, place in elsewhere.items() if name not in operands}
+        default = "elements" if "elements" in operands else None
+        name = " ".join(text[start : found.end()].split())
+        return Instruction(name, words, partial(dict, operands), default, absent), found.end()
+    return None
+
+
 def key(name: str) -> str:
     """Return a name without case and underscores, which vendors set differently."""
     return name.replace("_", "").lower()
@@ -347,6 +493,8 @@ def templated(text: str) -> tuple[Instruction, int] | None:
         LayoutError: if the sizes are not those of an instruction.
     """
     start = len(text) - len(text.lstrip())
+    if vector := _vector(text, start):
+        return vector
     if found := _PTX.match(text, start):
         return _ptx(found), found.end()
     cute = _CUTE.match(text, start)
@@ -363,3 +511,6 @@ def examples() -> Iterator[Instruction]:
         size = f"m{128 * group}n128k{256 // bits << bool(sp)}"
         if found := _PTX.match(f"tcgen05.mma{sp}.cta_group::{group}.kind::{word}.{size}"):
             yield _ptx(found)
+    for *_, example, _ in _VECTORS:
+        if vector := _vector(example, 0):
+            yield vector[0]

@@ -329,6 +329,8 @@ def _headline(layout: FragmentLayout) -> str:
         return f"{layout.words}: {size} of {layout.type}, in {count(columns, 'column')} of 32 bits"
     bits, per = layout.type.bits, layout.axes[-1].size
     what = f"{layout.words}: {size} of {layout.type}, {per} in each {layout.axes[-2].name}"
+    if names[-1] != "register":
+        return what
     if bits >= _REGISTER:
         registers = bits // _REGISTER
         held = "each in a register" if registers == 1 else f"each in {registers} registers"

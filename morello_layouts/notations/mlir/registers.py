@@ -232,9 +232,9 @@ _WORDS: Final = (
 class XegpuLayout(Layout):
     """How XeGPU gives a tensor to subgroups and lanes, in units that take turns.
 
-    The axes are ``warp``, which XeGPU calls a subgroup, ``lane`` and ``register``, those that it
-    has. Registers count the units that a subgroup has, its instructions, the units of a lane, and
-    the elements in one, each in row-major order.
+    The axes have Triton's names, so that layouts of both compare: ``warp``, which XeGPU calls a
+    subgroup, ``lane`` and ``register``, those that it has. Registers count the units of a subgroup,
+    its instructions, the units of a lane, and the elements in one, each in row-major order.
 
     >>> layout = XegpuLayout(lane_layout=(2, 8), lane_data=(1, 1), order=(0, 1))
     >>> print(layout.recipe((2, 16)))

@@ -38,7 +38,7 @@ def test_some_texts_are_read(text: str) -> None:
     layout = ml.parse(text)
     assert isinstance(layout, FragmentLayout)
     assert str(layout) == text
-    assert layout.recipe(layout.shape).axis_names[-1] in {"register", "column", "part"}
+    assert layout.recipe(layout.shape).axis_names[-1] in {"register", "column", "part", "element"}
 
 
 @pytest.mark.slow

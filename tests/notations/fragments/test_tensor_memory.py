@@ -120,7 +120,54 @@ def test_a_of_a_sparse_instruction_by_ptx() -> None:
     assert (found == row * 64 + first // 2 + i % 8).all()
 
 
+def loaded(wide: bool, rows: int) -> np.ndarray:
+    """What lanes hold of metadata by CUTLASS: (m, word of a row) of each word of a lane.
+
+    ``reorder_meta`` of host_reorder.h, into columns of pairs, from which ``ldmatrix`` reads: a lane
+    has 32 bits, of 16 bytes for eight rows. Words have 16 bits for elements of A of 16 and 32 bits.
+    """
+    group, interweave = (32, 4) if wide else (16, 2)
+    memory = np.zeros((rows, 2, 2), int)
+    for m in range(rows):
+        for k in range(2):
+            row, column = m // group * group + m % 8 * interweave + m % group // 8, k
+            if row % 2 == 0 and column % 2 == 1:
+                row, column = row + 1, column - 1
+            elif row % 2 == 1 and column % 2 == 0:
+                row, column = row - 1, column + 1
+            memory[row, column] = m, k
+    return memory.reshape(32, -1, 2)
+
+
+SPARSE = [
+    ("m16n8k32.row.col.f32.f16.f16.f32", True), ("m16n8k16.row.col.f32.tf32.tf32.f32", True),
+    ("m16n8k64.row.col.s32.s8.s8.s32", False), ("m16n8k128.row.col.s32.u4.u4.s32", False),
+]  # fmt: skip
+
+
+@each_row("name, wide", SPARSE)
+def test_metadata_of_sparse_instructions_by_cutlass(name: str, wide: bool) -> None:
+    m = ml.index_map(f"mma.sp.sync.aligned.{name} E")
+    words, per = loaded(wide, 32 if wide else 16), 4 if wide else 8
+    for lane, i in np.ndindex(32, 8):
+        row, word = words[lane, i // per]
+        own = row // 16  # of two instructions one below the other; the selector reads lanes of it
+        assert not wide or own == lane % 4 // 2
+        at = row % 16, word * per + i % per
+        assert m.element(lane=lane, register=i) == at
+
+
+def test_a_half_of_an_instruction_has_half_of_its_metadata() -> None:
+    """DFSS's kernel runs two m16n8k16 on the metadata of an m16n8k32, by selectors 0 and 1."""
+    whole, half = (ml.index_map(f"mma.sp.sync.aligned.m16n8k{k}.row.col.f32.bf16.bf16.f32 E")
+                   for k in (32, 16))  # fmt: skip
+    for lane, i in np.ndindex(32, 8):
+        row, chunk = whole.element(lane=lane, register=i)
+        assert half.element(lane=lane, register=i) == (row, chunk - lane % 2 * 4)
+
+
 REFUSED = [
+    ("mma.sp.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 E", "a figure only"),
     ("SM100_MMA_F16BF16_SS C", "expected types and sizes"),
     ("SM100_MMA_F16BF16_SS<half_t,half_t,float,100,8> C", "M of 100"),
     ("SM100_MMA_F16BF16_SS<half_t,half_t,float,64,9> C", "N of 9"),
@@ -154,6 +201,8 @@ VERIFIED = [
     "tcgen05.mma.cta_group::2.kind::mxf4.m128n64k64 SFB",
     "SM90::GMMA::SPARSE::GMMA_64x8x64_F32E4M3E4M3_RS_TN E",
     "SM120_SPARSE_16x8x128_TN_VS<e2m1,e2m1,float,ue8m0,64> SFA",
+    "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 E",
+    "mma.sp::ordered_metadata.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 E",
 ]
 
 
