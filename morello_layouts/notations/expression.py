@@ -260,10 +260,7 @@ class Facts:
         """Return a form with the sizes that the names of differences stand for."""
 
         def value(size: Int) -> Int:
-            if isinstance(size, int):
-                return size
-            names = {name: SizeExpr.named(name) for name in size.names()}
-            changed: Int = evaluated(size, names | dict(self.differences))
+            changed: Int = evaluated(size, dict(self.differences))
             return changed
 
         return map_ints(form, value) if self.differences else form

@@ -86,8 +86,7 @@ class Fact:
         number = self.form.const
         if self.form.terms or isinstance(number, int):
             return self
-        names: dict[str, Int] = {one: SizeExpr.named(one) for one in number.names()}
-        return self.of(number.evaluate({**names, name: end}))
+        return self.of(number.evaluate({name: end}))
 
     def sympy(self, named: Mapping[str, sympy.Symbol]) -> Any:
         """Return the constraint as a SymPy relation."""
@@ -345,10 +344,10 @@ def _factors(number: SizeExpr) -> list[SizeExpr]:
     2*N - 5 M - 1
     """
     number = _primitive(number)
-    names = {x: SizeExpr.named(x) for x in sorted(number.atoms()) if isinstance(x, str)}
+    names = [x for x in sorted(number.atoms()) if isinstance(x, str)]
     for name in names if len(names) == len(number.atoms()) else ():
-        rest = evaluated(number, {**names, name: 0})
-        factor = _primitive(evaluated(number, {**names, name: 1}) - rest)
+        rest = number.evaluate({name: 0})
+        factor = _primitive(number.evaluate({name: 1}) - rest)
         if isinstance(factor, SizeExpr):
             other, left = divmod(number, factor)
             if left == 0 and isinstance(other, SizeExpr):

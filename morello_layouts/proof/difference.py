@@ -78,9 +78,11 @@ def _by_cases(
     none = isl.Set.empty(assumed.get_space())
     # Each factor precedes the factors that it bounds.
     ordered = sorted(factors, key=lambda name: (_base(name), -_divisor(name)))
-    kinds = [list(_kinds(list(g), space)) for _, g in groupby(ordered, _base)]
-    if prod(map(len, kinds)) > PROOF_KINDS:
-        return none, assumed
+    kinds: list[list[Case]] = []
+    for _, group in groupby(ordered, _base):
+        kinds.append(list(_kinds(list(group), space)))
+        if prod(map(len, kinds)) > PROOF_KINDS:
+            return none, assumed
     proved = left = none
     everywhere = True
     for case in _cases(kinds, space):

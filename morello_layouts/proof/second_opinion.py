@@ -11,13 +11,14 @@ import operator
 import sys
 from _random import Random
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from itertools import islice, product
 from math import ceil, floor, prod
 from typing import Any, Final, TypeAlias
 
 from morello_layouts.core.expr import AffineExpr
-from morello_layouts.core.expr.sizes import SizeExpr
+from morello_layouts.core.expr.sizes import SizeExpr, evaluated
+from morello_layouts.core.expr.substitution import map_ints
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.layout import Layout, Provenance
 from morello_layouts.core.limits import (
@@ -27,7 +28,13 @@ from morello_layouts.core.limits import (
     OPINION_SIZES,
 )
 from morello_layouts.core.maps import IndexMap
-from morello_layouts.core.recipe import has_inverse, known, linear_index, physical_coordinates
+from morello_layouts.core.recipe import (
+    Recipe,
+    has_inverse,
+    known,
+    linear_index,
+    physical_coordinates,
+)
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.proof.relations import (
     NamedExpr,
@@ -58,15 +65,15 @@ def first_disagreement(m: IndexMap) -> tuple[str, Any] | None:
     names = sorted(given | own)
     if not names:
         points = OPINION_POINTS * 8 // max(8, len(m.recipe.shape))
-        return next(_At(m, m.origin, {}).disagreements(points), None)
+        return next(_At(m, m.origin, {}, m.recipe).disagreements(points), None)
     for values in islice(_allowed(m.origin, names), OPINION_SIZES):
         where = sizes_text(values)
         try:
-            m.at(**values)
+            recipe = m.at(**values).recipe
         except ShapeError as error:
             return f"{where} is allowed, and the map refuses it: {error.what}", values
         points = max(4, OPINION_POINTS // OPINION_SIZES)
-        found = next(_At(m, m.origin, values).disagreements(points), None)
+        found = next(_At(m, m.origin, values, recipe).disagreements(points), None)
         if found is not None:
             return f"if {where}, {found[0]}", values
     return None
@@ -93,6 +100,7 @@ class _At:
     m: IndexMap
     origin: Provenance
     sizes: Values
+    recipe: Recipe  #: the map's, at these sizes.
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
@@ -112,7 +120,7 @@ class _At:
     def is_invertible(self) -> bool:
         """Whether the map has formulas for its inverse."""
         try:
-            return has_inverse(self.m.recipe.at(self.sizes)) and self.m.inverse is not None
+            return has_inverse(self.recipe) and self.m.inverse is not None
         except UnsupportedError:  # they would nest too deep
             return False
 
@@ -121,7 +129,7 @@ class _At:
         found = self.document((0,) * len(self.shape))
         if found is None or 0 in self.shape:
             return
-        recipe, size = self.m.recipe.at(self.sizes), found[1]
+        recipe, size = self.recipe, found[1]
         if recipe.shape != self.shape:
             yield f"the shape is {recipe.shape}, and {self.shape} is meant", self.shape
             return
@@ -132,17 +140,17 @@ class _At:
             if n != size:
                 yield f"the {name} spans {n} elements, the document {size}", self.shape
                 return
-        physical = known(recipe.physical_shape)
+        physical, (start,) = known(recipe.physical_shape), known((recipe.offset,))
+        called = map_ints(self.m.form, partial(evaluated, values=self.sizes))
+        formulas = (*formulas_of(self.m), *references_of(self.m))
         for at in _coordinates(self.shape, points):
             offset, _ = self.document(at) or (None, None)
             d = {f"d{k}": x for k, x in enumerate(at)}
             slot = linear_index(physical_coordinates(recipe, at, 0), physical, 0)
-            (start,) = known((recipe.offset,))
-            formulas = (*formulas_of(self.m), *references_of(self.m))
             self._names.update(d)
             ways = [(name, self.value(formula)) for name, formula in formulas]
             ways.append(("the recipe", start + slot))
-            ways.append(("the offset of a call", self.m.form.evaluate({**self.sizes, **d})))
+            ways.append(("the offset of a call", called.evaluate(d)))
             for name, value in ways:
                 if value != offset:
                     yield f"{name} gives {at} offset {value}, the document {offset}", at

@@ -147,11 +147,14 @@ class Separable:
     def __add__(self, other: Separable | Int) -> Separable:
         if not isinstance(other, Separable):
             return Separable(self.terms, self.const + other, self.shape)
-        terms = dict(self.terms)
-        for atom, c in other.terms.items():
-            total = terms.pop(atom, 0) + c
-            if total != 0:
-                terms[atom] = total
+        more, less = self.terms, other.terms
+        if len(more) < len(less):
+            more, less = less, more
+        terms = dict(more)
+        for atom, c in less.items():
+            terms[atom] = terms[atom] + c if atom in terms else c
+            if terms[atom] == 0:
+                del terms[atom]
         return Separable(terms, self.const + other.const, self.shape)
 
     def __sub__(self, other: Separable | Int) -> Separable:

@@ -360,15 +360,17 @@ def _read_at(m: IndexMap, p: Separable, expr: Any) -> Any:
 def _inverse_faults(m: IndexMap, context: isl.Context) -> Iterator[Proof]:
     """Yield a proof for each part of the inverse that differs from the recipe, or may differ."""
     require_few(m.recipe)
-    piece, *others = relations_of(m, context, most=None)
+    plain = replace(m, recipe=with_replicas_as_dims(m.recipe))
+    pieces = relations_of(plain, context)
+    is_whole = plain.recipe == m.recipe and len(pieces) == 1
+    piece, *others = pieces if is_whole else relations_of(m, context, most=None)
     if others:
         raise NotAffineError(
             "the formulas agree, but the inverse divides by a product of symbolic sizes",
             "quotients by symbols are outside of Presburger arithmetic",
             "ask at given sizes",
         )
-    plain = replace(m, recipe=with_replicas_as_dims(m.recipe))
-    yield from _backward_faults(*relations_of(plain, context))
+    yield from _backward_faults(*pieces)
     yield from _coordinate_faults(m, piece)
     yield from _padding_faults(m, piece)
     yield from _tail_faults(m, piece)
@@ -383,6 +385,8 @@ def _backward_faults(*pieces: RecipeRelation) -> Iterator[Proof]:
 
 def _unequal(name: str, difference: Value, where: str) -> Iterator[Proof]:
     space = difference.space
+    if all(function.plain_is_zero() for function in difference.parts.values()):
+        return
     if space.parameters.monomials:
         equal, _ = sizes_of_equality(OffsetDifference((difference,), space))
         if not space.sizes.is_subset(equal):

@@ -97,16 +97,14 @@ def apply_divisibility(assumptions: Iterable[Assumption], value: Int) -> Int:
     """
     if isinstance(value, int):
         return value
-    by_name = {one.name: one for one in assumptions}
-
-    def multiple(name: str) -> Int:
-        one = by_name.get(name, Assumption(name))
+    values: dict[str, Int] = {}
+    for one in assumptions:
         if one.lo == one.hi:
-            return one.lo
-        named = SizeExpr.named(name)
-        return named if one.divisor == 1 else exact_quotient(named, one.divisor) * one.divisor
-
-    changed: Int = value.evaluate({name: multiple(name) for name in value.names()})
+            values[one.name] = one.lo
+        elif one.divisor > 1:
+            multiple = exact_quotient(SizeExpr.named(one.name), one.divisor) * one.divisor
+            values[one.name] = multiple
+    changed: Int = value.evaluate(values)
     return changed
 
 
@@ -122,7 +120,7 @@ def apply_range(assumptions: Iterable[Assumption], value: Int) -> Int:
     smallest = {one.name: one.lo for one in assumptions if one.hi is not None}
     largest = {one.name: one.hi for one in assumptions if one.hi is not None}
 
-    def decided(atom: SizeAtom) -> Int:
+    def decided(atom: SizeAtom) -> Int | None:
         # A quotient grows with its names, so the ends of their ranges decide.
         if isinstance(atom, Quotient) and _grows(atom, largest):
             least, most = (
@@ -131,7 +129,7 @@ def apply_range(assumptions: Iterable[Assumption], value: Int) -> Int:
             )
             if least == most:
                 return least
-        return SizeExpr.named(atom)
+        return None
 
     changed: Int = value.fold(decided)
     return changed

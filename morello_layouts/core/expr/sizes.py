@@ -119,20 +119,35 @@ class SizeExpr:
 
     def atoms(self) -> frozenset[SizeAtom]:
         """Return the names and quotients that are the variables of the polynomial."""
-        return frozenset(name for monomial, _ in self.terms for name, _ in monomial)
+        return frozenset([name for monomial, _ in self.terms for name, _ in monomial])
 
     def fold(self, value_of: Callable[[SizeAtom], Any]) -> Any:
-        """Evaluate the polynomial at the values that a function gives to names and quotients."""
+        """Evaluate the polynomial at the values that a function gives to names and quotients.
+
+        Those for which it gives None stay as they are.
+        """
         values = {name: value_of(name) for name in self.atoms()}
-        return sum(c * prod(values[name] ** p for name, p in m) for m, c in self.terms)
+        kept = {name for name, value in values.items() if value is None}
+        if not kept:
+            return sum(c * prod(values[name] ** p for name, p in m) for m, c in self.terms)
+        if len(kept) == len(values):
+            return self
+        total: Any = 0
+        for m, c in self.terms:
+            rest = tuple(power for power in m if power[0] in kept)
+            factor = SizeExpr(((rest, c),)) if rest else c
+            total += prod((values[name] ** p for name, p in m if name not in kept), start=factor)
+        return total
 
     def evaluate(self, values: Mapping[str, Any]) -> Any:
-        """Return the value at these values of the names, which may be sizes again."""
+        """Return the value at these values of names, which may be sizes again; others stay."""
 
         def value_of(name: SizeAtom) -> Any:
             if isinstance(name, str):
-                return values[name]
+                return values.get(name)
             numerator, divisor = (evaluated(n, values) for n in (name.numerator, name.divisor))
+            if numerator is name.numerator and divisor is name.divisor:
+                return None
             if isinstance(numerator, SizeExpr) or isinstance(divisor, SizeExpr):
                 divide = exact_quotient if name.exact else ceil_quotient
                 return divide(numerator, divisor)
@@ -156,7 +171,7 @@ class SizeExpr:
     def __add__(self, other: Int) -> Int:
         if not isinstance(other, int | SizeExpr):  # a form, which adds sizes itself
             return NotImplemented
-        return _polynomial((*self.terms, *_terms(other)))
+        return self if other == 0 else _polynomial((*self.terms, *_terms(other)))
 
     __radd__ = __add__
 
@@ -170,9 +185,12 @@ class SizeExpr:
         return -self + other
 
     def __mul__(self, other: Int) -> Int:
-        if not isinstance(other, int | SizeExpr):
+        if isinstance(other, int):
+            more = tuple((m, c * other) for m, c in self.terms) if other != 1 else ()
+            return 0 if other == 0 else SizeExpr(more) if more else self
+        if not isinstance(other, SizeExpr):
             return NotImplemented
-        if isinstance(other, SizeExpr) and len(self.terms) * len(other.terms) > SIZE_TERMS:
+        if len(self.terms) * len(other.terms) > SIZE_TERMS:
             raise UnsupportedError(
                 f"a product of sizes: expected up to {SIZE_TERMS} terms, "
                 f"got {len(self.terms) * len(other.terms)}",
@@ -180,16 +198,13 @@ class SizeExpr:
                 "give the product a name of its own, with its divisor and range",
             )
         return _polynomial(
-            (_multiply_monomials(m, n), c * d) for m, c in self.terms for n, d in _terms(other)
+            (_multiply_monomials(m, n), c * d) for m, c in self.terms for n, d in other.terms
         )
 
     __rmul__ = __mul__
 
     def __pow__(self, power: int) -> Int:
-        result: Int = 1
-        for _ in range(power):
-            result = result * self
-        return result
+        return self * self ** (power - 1) if power > 1 else self if power else 1
 
     def __divmod__(self, other: Int) -> tuple[Int, Int]:
         """Return the quotient of polynomials and the rest, which may exceed the divisor."""

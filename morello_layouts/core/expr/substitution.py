@@ -69,10 +69,13 @@ class _Rebuilt:
         return call(x.kind, *parts)
 
     def sum(self, terms: list[tuple[Atom, Int, AffineExpr]], const: Int) -> AffineExpr:
-        total = AffineExpr((), self.number(const))
+        parts: list[tuple[Atom, Int]] = []
+        total = self.number(const)
         for _, c, value in terms:
-            total = total + value * self.number(c)
-        return total
+            factor = self.number(c)
+            parts += [(atom, k * factor) for atom, k in value.terms]
+            total = total + value.const * factor
+        return AffineExpr.from_terms(parts, total)
 
 
 def substitute(form: AffineExpr, values: Mapping[str, AffineExpr]) -> AffineExpr:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -146,7 +146,7 @@ class IndexMap(CoordinateMap):
         return self.recipe.size - occupied(self.recipe)
 
     def _with(self, known: tuple[Assumption, ...], assumed: Sequence[Assumption]) -> IndexMap:
-        change = partial(apply_assumptions, known)
+        change = cache(partial(apply_assumptions, known))
         recipe = self.recipe.map_sizes(change)
         form = bound_coordinates(map_ints(self.reference_form, change), recipe.shape, known)
         origin = self.origin and self.origin.assume(assumed)

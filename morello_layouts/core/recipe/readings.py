@@ -230,14 +230,16 @@ def named_forms(recipe: Recipe, offset: AffineExpr) -> tuple[tuple[str, AffineEx
 
 
 def linear_index(coordinate: Sequence[T], sizes: Sequence[Int], zero: T) -> T:
-    """Return the row-major position of a coordinate in a box: ``(…(c0·n1 + c1)·n2 + …)``.
+    """Return the row-major position of a coordinate in a box: ``… + c1·n2 + c2``.
 
     >>> linear_index((1, 1, 0, 1), (2, 3, 2, 2), 0)
     17
     """
     total: Any = None
-    for x, n in zip(coordinate, sizes, strict=True):
-        total = x if total is None else total * n + x
+    stride: Int = 1
+    for x, n in zip(reversed(coordinate), reversed(sizes), strict=True):
+        total = x if total is None else x * stride + total
+        stride = stride * n
     return zero if total is None else total
 
 

@@ -145,9 +145,8 @@ def form_of(
              for size in end.names()}  # fmt: skip
     intervals = dict.fromkeys(sizes, Interval(1, None)) | intervals
     if known:
-        values = {name: SizeExpr.named(name) for name in sizes} | dict(known)
         intervals = {
-            name: Interval(*(end if end is None else evaluated(end, values) for end in ends))
+            name: Interval(*(end if end is None else evaluated(end, known) for end in ends))
             for name, ends in intervals.items()
         }
     if isinstance(expr, str):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set as AbstractSet
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from math import prod
 from typing import Final
 
 from morello_layouts import proof
 from morello_layouts.core.expr import AffineExpr, Digit, variable
-from morello_layouts.core.expr.sizes import Int, SizeExpr, is_nonnegative
+from morello_layouts.core.expr.sizes import evaluated, is_nonnegative
 from morello_layouts.core.expr.substitution import map_ints, substitute
 from morello_layouts.core.limits import LOOP_VISITS
 from morello_layouts.core.maps import AffineMap
@@ -110,13 +111,7 @@ def _whole(form: AffineExpr, known: dict[str, AffineExpr]) -> AffineExpr:
     """Return a form with values in place of their names, in variables and in factors."""
     sizes = {name: x.const for name, x in known.items() if not x.terms}
 
-    def number(n: Int) -> Int:
-        if isinstance(n, int):
-            return n
-        found: Int = n.evaluate({a: sizes.get(a, SizeExpr.named(a)) for a in n.names()})
-        return found
-
-    return substitute(map_ints(form, number), known)
+    return substitute(map_ints(form, partial(evaluated, values=sizes)), known)
 
 
 def parts_of(
