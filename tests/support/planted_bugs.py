@@ -22,7 +22,7 @@ from morello_layouts.core.recipe import has_inverse, readings
 from morello_layouts.notations import coordinates, expression, named
 from morello_layouts.notations.cute import CuteLayout
 from morello_layouts.notations.einops import EinopsLayout
-from morello_layouts.notations.morello import lowering as morello
+from morello_layouts.notations.morello import layout as morello
 from morello_layouts.notations.named import NamedLayout
 from morello_layouts.notations.xla import layout as xla
 from morello_layouts.proof import isl

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Final
 
-from morello_layouts.core.checks import as_int
+from morello_layouts.core.checks import as_int, whole
 from morello_layouts.core.expr import AffineExpr, canonicalize, coordinate_variables
 from morello_layouts.core.expr.assumptions import Assumption
 from morello_layouts.core.expr.sizes import Int, SizeExpr, evaluated
 from morello_layouts.core.fields import checked, frozen, settle
 from morello_layouts.core.layout import Layout
-from morello_layouts.core.recipe import Recipe, known
+from morello_layouts.core.recipe import DimDigit, Recipe, known, recipe_of_axes
 from morello_layouts.errors import LayoutError, ShapeError
-from morello_layouts.notations.morello import lowering
 from morello_layouts.notations.morello.dims import (
     Dynamic,
     OddEven,
     Packed,
     PhysDim,
     PhysDims,
+    as_shape,
+    as_sizes,
+    check_shape,
+    check_tile,
     checked_dims,
+    covered,
     logical_dim,
+    size_of,
 )
-from morello_layouts.notations.morello.lowering import as_shape, check_shape
 
 _NHWC = ((0, Dynamic()), (2, Dynamic()), (3, Dynamic()), (1, Dynamic()))
 
@@ -88,7 +93,7 @@ class MorelloLayout(Layout):
         >>> ml.parse("[0, 1 p(4)]").physical_shape((6, 3))
         (6, 3)
         """
-        return known(lowering.physical_shape(self.phys_dims, lowering.as_shape(shape)))
+        return known(covered(self.phys_dims, as_shape(shape)))
 
     def applies_to(self, shape: Sequence[int]) -> bool:
         """Return whether the layout covers a logical shape exactly.
@@ -100,7 +105,12 @@ class MorelloLayout(Layout):
         >>> ml.parse("[0, 0 oe(4)]").applies_to((6,))
         False
         """
-        return lowering.applies_to(self.phys_dims, lowering.as_shape(shape))
+        sizes = as_shape(shape)
+        try:
+            covered(self.phys_dims, sizes)
+        except ShapeError:
+            return False
+        return True
 
     @property
     def is_row_major(self) -> bool:
@@ -110,7 +120,8 @@ class MorelloLayout(Layout):
         decides: a layout with packs is not row-major, even if it has the same offsets at some
         shape (``canonicalize`` it first). How many dimensions are contiguous does not matter.
         """
-        return self._is_dynamic and self._logical_dims == sorted(self._logical_dims)
+        dims = [dim for dim, _ in self.phys_dims]
+        return self._is_dynamic and dims == sorted(dims)
 
     @property
     def is_col_major(self) -> bool:
@@ -119,7 +130,8 @@ class MorelloLayout(Layout):
         As for ``is_row_major``, dimensions may be left out and the list alone decides; a layout of
         one Dynamic, or of none, is both.
         """
-        return self._is_dynamic and self._logical_dims == sorted(self._logical_dims, reverse=True)
+        dims = [dim for dim, _ in self.phys_dims]
+        return self._is_dynamic and dims == sorted(dims, reverse=True)
 
     def assumptions(self, shape: Sequence[Int], /) -> tuple[Assumption, ...]:
         """Return the assumptions that packs divide the symbolic sizes of their dimensions."""
@@ -145,15 +157,11 @@ class MorelloLayout(Layout):
         >>> ml.parse("[0, 1, 0 p(8), 0 p(4)]").demand(0)
         32
         """
-        return lowering.demand(self.phys_dims, dim)
+        return prod(size_of(phys) for d, phys in self.phys_dims if d == dim)
 
     @property
     def _is_dynamic(self) -> bool:
         return all(isinstance(phys, Dynamic) for _, phys in self.phys_dims)
-
-    @property
-    def _logical_dims(self) -> list[int]:
-        return [dim for dim, _ in self.phys_dims]
 
     @property
     def is_fully_contiguous(self) -> bool:
@@ -182,9 +190,20 @@ class MorelloLayout(Layout):
         >>> print(ml.parse("[0, 1]").for_tile((6, 8), (2, 4)))
         ([0, 1], c1)
         """
-        parent, tile = lowering.as_shape(parent_shape), lowering.as_shape(tile_shape)
-        contig = lowering.contig_of_tile(self.phys_dims, self.contig, parent, tile)
-        return MorelloLayout(self.phys_dims, contig).canonicalize(tile)
+        parent, tile = as_shape(parent_shape), as_shape(tile_shape)
+        wholes = known(covered(self.phys_dims, parent))
+        check_tile(parent, tile)
+        pieces = known(covered(self.phys_dims, tile))
+        first, count = len(wholes) - self.contig, 0
+        # Outward, a dimension belongs to the run while all inside it are whole. The first one that
+        # the tile cuts still does if the piece is a run wherever the tile starts. (Of an OddEven a
+        # tile has all, or one element: a run.)
+        for k in reversed(range(first, len(wholes))):
+            if pieces[k] != wholes[k]:
+                count += _never_breaks(self.phys_dims, wholes, first, k, pieces[k])
+                break
+            count += 1
+        return MorelloLayout(self.phys_dims, count).canonicalize(tile)
 
     def canonicalize(self, shape: Sequence[int]) -> MorelloLayout:
         """A shorter list, or the same, that has the same offsets at a shape.
@@ -205,10 +224,18 @@ class MorelloLayout(Layout):
         >>> print(ml.parse("[1, 0, 1 p(4)]").canonicalize((6, 4)))
         [0, 1]
         """
-        dims, contig = lowering.canonical_dims(
-            self.phys_dims, self.contig, lowering.as_shape(shape)
-        )
-        return MorelloLayout(dims, contig)
+        given = as_shape(shape)
+        sizes = known(covered(self.phys_dims, given))
+        kept: list[tuple[int, PhysDim] | None] = list(self.phys_dims)
+        for dim, n in enumerate(given):
+            mine = [k for k, (d, _) in enumerate(self.phys_dims) if d == dim]
+            whole = None if n == 1 else _takes_all(self.phys_dims, sizes, mine, n)
+            for k in mine:
+                if n == 1 or (whole is not None and k < whole):
+                    kept[k] = None
+            if whole is not None:
+                kept[whole] = (dim, Dynamic())
+        return self._joined(kept)
 
     def drop_dims(self, dropped: Iterable[int]) -> MorelloLayout:
         """The layout without some logical dimensions, the others renumbered, neighbours joined.
@@ -231,8 +258,27 @@ class MorelloLayout(Layout):
                 "give a list: drop_dims([0])",
             )
         numbers = frozenset(logical_dim(dim) for dim in dropped)
-        dims, contig = lowering.without_dims(self.phys_dims, self.contig, numbers)
-        return MorelloLayout(dims, contig)
+        return self._joined(
+            None if dim in numbers else (dim - sum(d < dim for d in numbers), phys)
+            for dim, phys in self.phys_dims
+        )
+
+    def _joined(self, kept: Iterable[tuple[int, PhysDim] | None]) -> MorelloLayout:
+        """The layout without the Nones; neighbours are joined if one entry can replace both."""
+        first_contiguous = len(self.phys_dims) - self.contig
+        joined: list[tuple[int, PhysDim]] = []
+        runs: list[bool] = []
+        for k, entry in enumerate(kept):
+            if entry is None:
+                continue
+            inside = k >= first_contiguous
+            both = _both(joined[-1], entry) if joined and runs[-1] == inside else None
+            if both is None:
+                joined.append(entry)
+                runs.append(inside)
+            else:
+                joined[-1] = both
+        return MorelloLayout(joined, sum(runs))
 
     def swap_dims(self, first: int, second: int) -> MorelloLayout:
         """The layout of the array with two logical dimensions exchanged.
@@ -274,7 +320,16 @@ class MorelloLayout(Layout):
         3
         """
         sizes = self.physical_shape(shape)
-        return lowering.cache_lines(sizes, self.contig, element_bytes, line_bytes)
+        element, line = whole(element_bytes), whole(line_bytes)
+        if element is None or line is None or element < 1 or line < 1:
+            raise LayoutError(
+                f"cache lines: expected positive sizes, got {element_bytes!r} and {line_bytes!r} "
+                "bytes",
+                "both sizes are positive numbers of bytes",
+                "give for example element_bytes=4, line_bytes=64",
+            )
+        first = len(sizes) - self.contig
+        return prod(sizes[:first]) * -(-prod(sizes[first:]) * element // line)
 
     def recipe(self, shape: Sequence[Int], /) -> Recipe:
         """The layout at a shape as split, transpose, merge steps.
@@ -291,7 +346,21 @@ class MorelloLayout(Layout):
         >>> print(ml.parse("[1, 0, 1 p(4)]").recipe((6, 8)))
         [6,8] → split [6,2,4] → transpose [2,6,4]
         """
-        return lowering.recipe(self.phys_dims, lowering.as_sizes(shape))
+        dims, given = self.phys_dims, as_sizes(shape)
+        axes: list[list[DimDigit]] = []
+        within: list[Int] = [1] * len(given)
+        for (dim, phys), size in reversed([*zip(dims, covered(dims, given), strict=True)]):
+            unit = within[dim]
+            if isinstance(phys, OddEven) and size > 1:  # the halves, then even and odd
+                axes.insert(0, [DimDigit(dim, unit, 2), DimDigit(dim, 2 * unit, size // 2)])
+            else:
+                axes.insert(0, [DimDigit(dim, unit, size)])
+            within[dim] *= size
+        mentioned = {dim for dim, _ in dims}
+        ones = [DimDigit(dim, 1, 1) for dim in range(len(given)) if dim not in mentioned]
+        if ones:
+            axes[:1] = [[*ones, *(axes[0] if axes else [])]]
+        return recipe_of_axes(given, axes)
 
     def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
         """The offset by the book's formula: Σ α·(⌊d/v⌋ mod p), back to front, unsimplified.
@@ -311,7 +380,8 @@ class MorelloLayout(Layout):
         >>> print(ml.parse("[1, 0, 1 p(4)]").reference((d0, d1), (6, 8)))
         24*((d1//4)%2) + 4*(d0%6) + d1%4
         """
-        return lowering.reference(self.phys_dims, tuple(coordinates), lowering.as_sizes(shape))
+        terms = terms_of(self.phys_dims, coordinates, as_sizes(shape))
+        return sum(terms, AffineExpr((), 0))
 
     def document_steps(self, shape: Sequence[Int], /) -> tuple[str, ...]:
         """Return the book's partial sums: one for each physical dimension, from the innermost on.
@@ -325,10 +395,10 @@ class MorelloLayout(Layout):
         b_β = b_α + 4*(d0%6) = b_α + 4*d0
         b = b_β + 24*((d1//4)%2) = b_β + 24*(d1//4)
         """
-        sizes = lowering.as_sizes(shape)
+        sizes = as_sizes(shape)
         coordinates = coordinate_variables(sizes)
         lines, before = [], ""
-        for k, term in enumerate(lowering.terms_of(self.phys_dims, coordinates, sizes), 1):
+        for k, term in enumerate(terms_of(self.phys_dims, coordinates, sizes), 1):
             letter = _LETTERS[k - 1] if k <= len(_LETTERS) else str(k)
             name = "b" if k == len(self.phys_dims) else f"b_{letter}"
             forms = dict.fromkeys(f"{before}{form}" for form in (term, canonicalize(term)))
@@ -350,6 +420,62 @@ class MorelloLayout(Layout):
             return "NHWC"
         text = f"[{', '.join(f'{dim}{phys}' for dim, phys in self.phys_dims)}]"
         return text if self.is_fully_contiguous else f"({text}, c{self.contig})"
+
+
+def _takes_all(dims: PhysDims, sizes: tuple[int, ...], mine: list[int], n: int) -> int | None:
+    """Which Packed of a logical dimension of size n leaves nothing to those outside it, if one."""
+    left = n
+    for k in reversed(mine):
+        outside = [dims[j][1] for j in mine if j < k]
+        if isinstance(dims[k][1], Packed) and sizes[k] == left:
+            return None if any(isinstance(phys, OddEven) for phys in outside) else k
+        left //= sizes[k]
+    return None
+
+
+def _both(outer: tuple[int, PhysDim], inner: tuple[int, PhysDim]) -> tuple[int, PhysDim] | None:
+    """One physical dimension for two neighbours of one logical dimension, if there is one."""
+    match outer, inner:
+        case (d, Dynamic()), (e, Packed()) if d == e:
+            return outer
+        case (d, Packed(n)), (e, Packed(m)) if d == e:
+            return d, Packed(n * m)
+        case _:
+            return None
+
+
+def _never_breaks(
+    dims: PhysDims, parent: tuple[int, ...], first_contiguous: int, k: int, piece: int
+) -> bool:
+    """Return whether pieces of a physical dimension, at multiples of their size, are runs.
+
+    A piece that runs past the end of a pack goes on in the Dynamic outside it, as no tile that
+    cuts a pack fits another pack outside: in memory too, if nothing lies between the two.
+    """
+    outside = [j for j in range(k) if parent[j] > 1]
+    goes_on = [j for j in outside if dims[j][0] == dims[k][0]]
+    if not goes_on or parent[k] % piece == 0:
+        return True
+    return goes_on[-1] == outside[-1] >= first_contiguous
+
+
+def terms_of(
+    dims: PhysDims, coordinates: Sequence[AffineExpr], shape: Sequence[Int]
+) -> Iterator[AffineExpr]:
+    """Yield what each physical dimension adds to the offset, from the innermost on."""
+    volume: Int = 1
+    within: list[Int] = [1] * len(shape)
+    sizes = covered(dims, tuple(shape))
+    for (dim, phys), size in reversed(list(zip(dims, sizes, strict=True))):
+        index = coordinates[dim]
+        if within[dim] != 1:
+            index = index // within[dim]
+        index = index % size
+        if isinstance(phys, OddEven) and size > 1:
+            index = index // 2 + (size // 2) * (index % 2)
+        yield volume * index
+        volume *= size
+        within[dim] *= size
 
 
 def row_major(shape: Sequence[int]) -> MorelloLayout:

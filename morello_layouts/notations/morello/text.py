@@ -22,7 +22,6 @@ from morello_layouts.core.expr.sizes import Int, SizeExpr
 from morello_layouts.core.limits import MAP_TEXT
 from morello_layouts.errors import LayoutError
 from morello_layouts.notations.grammar import END, INT, NAME, Source, Syntax, Terminal, integer
-from morello_layouts.notations.morello import lowering
 from morello_layouts.notations.morello.dims import Dynamic, OddEven, Packed, PhysDim
 from morello_layouts.notations.morello.layout import MorelloLayout
 from morello_layouts.notations.text import (
@@ -179,9 +178,9 @@ def _axes(
     layout: MorelloLayout, dims: Mapping[int, Dimension], shape: Sequence[int] | None
 ) -> tuple[MemoryAxis, ...]:
     named = list(dims)
-    phys_dims = tuple((named.index(dim), phys) for dim, phys in layout.phys_dims)
+    numbered = MorelloLayout([(named.index(dim), phys) for dim, phys in layout.phys_dims])
     sizes = _smallest_sizes(layout, dims) if shape is None else tuple(shape)
-    return memory_axes(lowering.recipe(phys_dims, sizes), tuple(dims.values()))
+    return memory_axes(numbered.recipe(sizes), tuple(dims.values()))
 
 
 def _smallest_sizes(layout: MorelloLayout, dims: Mapping[int, Dimension]) -> tuple[Int, ...]:
