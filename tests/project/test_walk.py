@@ -69,7 +69,7 @@ def walk_of(call: Callable[[], Any]) -> Walk:
 WALKS: dict[str, tuple[Callable[[], Any], int, int]] = {
     "index_map": (lambda: ml.index_map(XLA), 2, 15),
     "index_map, oneDNN": (lambda: ml.index_map(ONEDNN, (2, 20, 3, 4)), 2, 17),
-    "explain with its text": (lambda: str(ml.explain(XLA)), 3, 46),
+    "explain with its text": (lambda: str(ml.explain(XLA)), 3, 45),
 }
 
 

@@ -35,10 +35,10 @@ from morello_layouts.core.recipe import (
     physical_coordinates,
 )
 from morello_layouts.core.recipe.views import Column, elements_of, filled
-from morello_layouts.outputs.picture.panel import Panel, borders, key_of
+from morello_layouts.outputs.picture.panel import Panel, key_of
 from morello_layouts.outputs.picture.svg import picture_svg
 from morello_layouts.outputs.picture.svg_parts import element, escaped
-from morello_layouts.outputs.picture.view import within_axes
+from morello_layouts.outputs.picture.view import borders, within_axes
 
 
 @frozen

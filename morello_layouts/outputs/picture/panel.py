@@ -1,10 +1,9 @@
-"""A panel of a picture: borders, colours and style."""
+"""A panel of a picture: colours and style."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import field
-from itertools import pairwise
 from types import MappingProxyType
 from typing import ClassVar, Final, NamedTuple, TypeAlias
 
@@ -14,40 +13,6 @@ from morello_layouts.core.maps.names import renamed
 from morello_layouts.core.recipe import is_inside, named_forms
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.outputs.picture.view import Cell, Slot, View
-
-Line = Sequence[Cell | None]
-
-
-def border_between(a: Cell | Slot | None, b: Cell | Slot | None) -> int | None:
-    """Return the outermost level at which two places lie in different tiles; None if at none.
-
-    >>> one, other = Slot(3, (0, 3), ((0, 0), (0, 3))), Slot(4, (0, 4), ((0, 0), (0, 4)))
-    >>> border_between(one, other), border_between(one, one), border_between(one, None)
-    (1, None, None)
-    """
-    if a is None or b is None:
-        return None
-    levels = enumerate(zip(a.tiles, b.tiles, strict=False))
-    return next((level for level, (one, other) in levels if one != other), None)
-
-
-def borders(lines: Sequence[Line]) -> list[list[int | None]]:
-    """Return for each line of cells but the last the level of the border beside each cell.
-
-    A gap in the line has a border if every shown cell of the line has one.
-    """
-    return [_between(before, after) for before, after in pairwise(lines)]
-
-
-def _between(before: Line, after: Line) -> list[int | None]:
-    pairs = list(zip(before, after, strict=True))
-    shown = [border_between(a, b) for a, b in pairs if a is not None and b is not None]
-    through = shown[0] if shown and None not in shown else None
-    if through is not None:
-        through = max(level for level in shown if level is not None)
-    found = iter(shown)
-    return [through if a is None or b is None else next(found) for a, b in pairs]
-
 
 Colour: TypeAlias = str
 """Cells of one colour share the outermost tile (``tile``), a ``row``, a ``column``, a ``word`` of

@@ -12,13 +12,15 @@ from morello_layouts.core.fields import frozen
 from morello_layouts.core.lazy import regex
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.recipe import known
-from morello_layouts.outputs.picture.panel import Panel, border_between, borders
+from morello_layouts.outputs.picture.panel import Panel
 from morello_layouts.outputs.picture.view import (
     Cell,
     Grid,
     OutermostTiles,
     Slot,
     Strip,
+    border_between,
+    borders,
     slots_per_line,
 )
 

@@ -12,13 +12,15 @@ from morello_layouts.core.description import amount
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.recipe import known
-from morello_layouts.outputs.picture.panel import Panel, border_between, borders
+from morello_layouts.outputs.picture.panel import Panel
 from morello_layouts.outputs.picture.view import (
     Cell,
     Grid,
     Slot,
     Strip,
     View,
+    border_between,
+    borders,
     slots_per_line,
     view_of,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import reduce
-from itertools import accumulate, groupby, islice
+from itertools import accumulate, groupby, islice, pairwise
 from math import prod
 from operator import mul, or_
 from typing import Any, ClassVar, Final, TypeAlias
@@ -361,6 +361,37 @@ class Cell:
     def tile(self) -> tuple[int, ...]:
         """The number of its outermost tile; () if there are no tiles."""
         return self.tiles[0] if self.tiles else ()
+
+
+def border_between(a: Cell | Slot | None, b: Cell | Slot | None) -> int | None:
+    """Return the outermost level at which two places lie in different tiles; None if at none.
+
+    >>> one, other = Slot(3, (0, 3), ((0, 0), (0, 3))), Slot(4, (0, 4), ((0, 0), (0, 4)))
+    >>> border_between(one, other), border_between(one, one), border_between(one, None)
+    (1, None, None)
+    """
+    if a is None or b is None:
+        return None
+    levels = enumerate(zip(a.tiles, b.tiles, strict=False))
+    return next((level for level, (one, other) in levels if one != other), None)
+
+
+def borders(lines: Sequence[Sequence[Cell | None]]) -> list[list[int | None]]:
+    """Return for each line of cells but the last the level of the border beside each cell.
+
+    A gap in the line has a border if every shown cell of the line has one.
+    """
+    return [_between(before, after) for before, after in pairwise(lines)]
+
+
+def _between(before: Sequence[Cell | None], after: Sequence[Cell | None]) -> list[int | None]:
+    pairs = list(zip(before, after, strict=True))
+    shown = [border_between(a, b) for a, b in pairs if a is not None and b is not None]
+    through = shown[0] if shown and None not in shown else None
+    if through is not None:
+        through = max(level for level in shown if level is not None)
+    found = iter(shown)
+    return [through if a is None or b is None else next(found) for a, b in pairs]
 
 
 @frozen
