@@ -40,175 +40,83 @@ class CommonFormat:
 
 
 FORMATS: Final = (
-    CommonFormat(
-        "row-major", "", "the last dimension varies fastest", "ISO C, arrays", ("rm", "rowmajor")
-    ),
-    CommonFormat(
-        "column-major",
-        "",
-        "the first dimension varies fastest",
-        "ISO Fortran, arrays",
-        ("cm", "colmajor", "columnmajor"),
-    ),
-    CommonFormat(
-        "morton",
-        "",
-        "the bits of the coordinates interleaved, those of the last dimension lowest",
-        "G. M. Morton, A Computer Oriented Geodetic Data Base, 1966",
-        ("z-order",),
-    ),
-    CommonFormat(
-        "mx128x4",
-        "lambda m, k: (m//128, k//4, m%32, m//32%4, k%4)",
-        "scale factors of MXFP8, MXFP4 and NVFP4, one for row m and block k",
-        "cuBLAS documentation, 1D Block Scaling Factors Layout; CUTLASS, Sm1xxBlockScaledConfig",
-        ("swizzled_128x4", "swizzle_32_4_4"),
-    ),
-    CommonFormat(
-        "mx8x4",
-        "lambda m, k: (m//8, k//4, m%8, k%4)",
-        "scale factors for few rows, one for row m and block k",
-        "FlashInfer and TensorRT-LLM, QuantizationSFLayout::SWIZZLED_8x4",
-        ("swizzled_8x4",),
-    ),
-    *(
-        CommonFormat(
-            f"vnni{n}",
-            f"lambda k, n: (k//{n}, n, k%{n})",
-            f"the right matrix of a product, {n} neighbours of a column in 32 bits",
-            "Intel, Intrinsics Guide, vpdpbusd and vdpbf16ps; Intel AMX, B of tdpbf16ps",
-        )
-        for n in (2, 4)
-    ),
-    CommonFormat(
-        "NHCWB16",
-        "lambda n, h, w, c: (n, h, c//16, w, c%16)",
-        "feature maps in bricks of 16 channels; the array is n, h, w, c",
-        "Arm Ethos-U NPU, Vela compiler",
-    ),
-    CommonFormat(
-        "COL32",
-        "lambda m, n: (n//32, m, n%32)",
-        "a matrix of rows m in panels of 32 columns n",
-        _CUBLASLT,
-        ("cublaslt_order_col32",),
-    ),
-    CommonFormat(
-        "COL4_4R2_8C",
-        "lambda m, n: (n//32, m//8, m%2, n%32//4, m%8//2, n%4)",
-        "a matrix in tiles of 8 rows m and 32 columns n, even rows first",
-        _CUBLASLT,
-        ("cublaslt_order_col4_4r2_8c",),
-    ),
-    CommonFormat(
-        "COL32_2R_4R4",
-        "lambda m, n: (n//32, m//32, m%8//2, m%32//8, m%2, n%32)",
-        "a matrix in tiles of 32 rows m and 32 columns n",
-        _CUBLASLT,
-        ("cublaslt_order_col32_2r_4r4",),
-    ),
-    *(
-        CommonFormat(
-            "FRACTAL_NZ" if n == 16 else f"FRACTAL_NZ_C0_{n}",
-            f"lambda m, n: (n//{n}, m//16, m%16, n%{n})",
-            f"a matrix in row-major blocks of 16 by {n}, the blocks column by column",
-            _ASCEND,
-            ("nz", "fractal_nz_c0_16") if n == 16 else (),
-        )
-        for n in (16, 2, 4, 8, 32)
-    ),
-    CommonFormat(
-        "TILE_LAYOUT",
-        "lambda m, n: (m//32, n//32, m%32//16, n%32//16, m%16, n%16)",
-        "tiles of 32 by 32, each four faces of 16 by 16, all row by row",
-        "Tenstorrent, tt-metal, tech_reports/tensor_layouts; TILED_NFACES",
-        ("tiled_nfaces",),
-    ),
-    *(
-        CommonFormat(
-            f"nhwc-{name}",
-            f"lambda n, h, w, c: (n, h//{rows}, w//{columns}, c//32, h%{rows}, {inner})",
-            "croutons of 2 KiB of a Hexagon's vector memory; the array is n, h, w, c",
-            _HEXAGON,
-            (f"nhwc-{name}-1d", f"nhwc-{name}-2d"),
-        )
-        for name, rows, columns, inner in (
-            ("8h2w32c2w", 8, 4, "w%4//2, c%32, w%2"),
-            ("4h2w32c2w", 4, 4, "w%4//2, c%32, w%2"),
-            ("8h8w32c", 8, 8, "w%8, c%32"),
-            ("4h4w32c", 4, 4, "w%4, c%32"),
-        )
-    ),
-    CommonFormat(
-        "FRACTAL_Z",
-        "lambda n, c, h, w: (c//16, h, w, n//16, n%16, c%16)",
-        "weights of n output and c input channels",
-        _ASCEND,
-    ),
-    CommonFormat(
-        "FRACTAL_Z_3D",
-        "lambda n, c, d, h, w: (d, c//16, h, w, n//16, n%16, c%16)",
-        "weights of n output and c input channels",
-        "MindSpore, mindspore/ccsrc/common/trans.cc, NcdhwToFracZ3D",
-    ),
-    *(
-        CommonFormat(
-            f"NC1HWC0{suffix}",
-            f"lambda n, c, h, w: (n, c//{n}, h, w, c%{n})",
-            f"channels in blocks of {n}; the array is n, c, h, w",
-            _ASCEND,
-        )
-        for n, suffix in ((16, ""), (4, "_C04"))
-    ),
-    CommonFormat(
-        "NDC1HWC0",
-        "lambda n, c, d, h, w: (n, d, c//16, h, w, c%16)",
-        "channels in blocks of 16; the array is n, c, d, h, w",
-        _ASCEND,
-    ),
-    CommonFormat(
-        "NC4HW4",
-        "lambda n, c, h, w: (n, c//4, h, w, c%4)",
-        "channels in blocks of 4 within each image n; what MNN calls so is C4NHW4",
-        "MindSpore Lite, nnacl/fp32/pack_fp32.c, PackNCHWToNC4HW4Fp32",
-    ),
-    CommonFormat(
-        "C4NHW4",
-        "lambda n, c, h, w: (c//4, n, h, w, c%4)",
-        "all images n within each block of 4 channels; MNN's tensors of the format NC4HW4",
-        "MNN, source/backend/cpu/CPUTensorConvert.cpp",
-    ),
-    *(
-        CommonFormat(
-            f"CHW{n}",
-            f"lambda c, h, w: (c//{n}, h, w, c%{n})",
-            f"channels in blocks of {n}; the array is c, h, w, or n, c, h, w",
-            _TENSORRT,
-        )
-        for n in (2, 4, 16, 32)
-    ),
-    *(
-        CommonFormat(
-            f"HWC{n}",
-            f"lambda c, h, w: (h, w, c//{n}, c%{n})",
-            f"channels fastest, padded to {n}; the array is c, h, w, or n, c, h, w",
-            _TENSORRT,
-        )
-        for n in (8, 16)
-    ),
-    CommonFormat(
-        "CDHW32",
-        "lambda c, d, h, w: (c//32, d, h, w, c%32)",
-        "channels in blocks of 32; the array is c, d, h, w, or n, c, d, h, w",
-        _TENSORRT,
-    ),
-    CommonFormat(
-        "DHWC8",
-        "lambda c, d, h, w: (d, h, w, c//8, c%8)",
-        "channels fastest, padded to 8; the array is c, d, h, w, or n, c, d, h, w",
-        _TENSORRT,
-    ),
-)
+    CommonFormat("row-major", "", "the last dimension varies fastest", "ISO C, arrays",
+                 ("rm", "rowmajor")),
+    CommonFormat("column-major", "", "the first dimension varies fastest", "ISO Fortran, arrays",
+                 ("cm", "colmajor", "columnmajor")),
+    CommonFormat("morton", "",
+                 "the bits of the coordinates interleaved, those of the last dimension lowest",
+                 "G. M. Morton, A Computer Oriented Geodetic Data Base, 1966", ("z-order",)),
+    CommonFormat("mx128x4", "lambda m, k: (m//128, k//4, m%32, m//32%4, k%4)",
+                 "scale factors of MXFP8, MXFP4 and NVFP4, one for row m and block k",
+                 "cuBLAS documentation, 1D Block Scaling Factors Layout; "
+                 "CUTLASS, Sm1xxBlockScaledConfig",
+                 ("swizzled_128x4", "swizzle_32_4_4")),
+    CommonFormat("mx8x4", "lambda m, k: (m//8, k//4, m%8, k%4)",
+                 "scale factors for few rows, one for row m and block k",
+                 "FlashInfer and TensorRT-LLM, QuantizationSFLayout::SWIZZLED_8x4",
+                 ("swizzled_8x4",)),
+    *(CommonFormat(f"vnni{n}", f"lambda k, n: (k//{n}, n, k%{n})",
+                   f"the right matrix of a product, {n} neighbours of a column in 32 bits",
+                   "Intel, Intrinsics Guide, vpdpbusd and vdpbf16ps; Intel AMX, B of tdpbf16ps")
+      for n in (2, 4)),
+    CommonFormat("NHCWB16", "lambda n, h, w, c: (n, h, c//16, w, c%16)",
+                 "feature maps in bricks of 16 channels; the array is n, h, w, c",
+                 "Arm Ethos-U NPU, Vela compiler"),
+    CommonFormat("COL32", "lambda m, n: (n//32, m, n%32)",
+                 "a matrix of rows m in panels of 32 columns n", _CUBLASLT,
+                 ("cublaslt_order_col32",)),
+    CommonFormat("COL4_4R2_8C", "lambda m, n: (n//32, m//8, m%2, n%32//4, m%8//2, n%4)",
+                 "a matrix in tiles of 8 rows m and 32 columns n, even rows first", _CUBLASLT,
+                 ("cublaslt_order_col4_4r2_8c",)),
+    CommonFormat("COL32_2R_4R4", "lambda m, n: (n//32, m//32, m%8//2, m%32//8, m%2, n%32)",
+                 "a matrix in tiles of 32 rows m and 32 columns n", _CUBLASLT,
+                 ("cublaslt_order_col32_2r_4r4",)),
+    *(CommonFormat("FRACTAL_NZ" if n == 16 else f"FRACTAL_NZ_C0_{n}",
+                   f"lambda m, n: (n//{n}, m//16, m%16, n%{n})",
+                   f"a matrix in row-major blocks of 16 by {n}, the blocks column by column",
+                   _ASCEND, ("nz", "fractal_nz_c0_16") if n == 16 else ())
+      for n in (16, 2, 4, 8, 32)),
+    CommonFormat("TILE_LAYOUT", "lambda m, n: (m//32, n//32, m%32//16, n%32//16, m%16, n%16)",
+                 "tiles of 32 by 32, each four faces of 16 by 16, all row by row",
+                 "Tenstorrent, tt-metal, tech_reports/tensor_layouts; TILED_NFACES",
+                 ("tiled_nfaces",)),
+    *(CommonFormat(f"nhwc-{name}",
+                   f"lambda n, h, w, c: (n, h//{rows}, w//{columns}, c//32, h%{rows}, {inner})",
+                   "croutons of 2 KiB of a Hexagon's vector memory; the array is n, h, w, c",
+                   _HEXAGON, (f"nhwc-{name}-1d", f"nhwc-{name}-2d"))
+      for name, rows, columns, inner in (
+          ("8h2w32c2w", 8, 4, "w%4//2, c%32, w%2"), ("4h2w32c2w", 4, 4, "w%4//2, c%32, w%2"),
+          ("8h8w32c", 8, 8, "w%8, c%32"), ("4h4w32c", 4, 4, "w%4, c%32"))),
+    CommonFormat("FRACTAL_Z", "lambda n, c, h, w: (c//16, h, w, n//16, n%16, c%16)",
+                 "weights of n output and c input channels", _ASCEND),
+    CommonFormat("FRACTAL_Z_3D", "lambda n, c, d, h, w: (d, c//16, h, w, n//16, n%16, c%16)",
+                 "weights of n output and c input channels",
+                 "MindSpore, mindspore/ccsrc/common/trans.cc, NcdhwToFracZ3D"),
+    *(CommonFormat(f"NC1HWC0{suffix}", f"lambda n, c, h, w: (n, c//{n}, h, w, c%{n})",
+                   f"channels in blocks of {n}; the array is n, c, h, w", _ASCEND)
+      for n, suffix in ((16, ""), (4, "_C04"))),
+    CommonFormat("NDC1HWC0", "lambda n, c, d, h, w: (n, d, c//16, h, w, c%16)",
+                 "channels in blocks of 16; the array is n, c, d, h, w", _ASCEND),
+    CommonFormat("NC4HW4", "lambda n, c, h, w: (n, c//4, h, w, c%4)",
+                 "channels in blocks of 4 within each image n; what MNN calls so is C4NHW4",
+                 "MindSpore Lite, nnacl/fp32/pack_fp32.c, PackNCHWToNC4HW4Fp32"),
+    CommonFormat("C4NHW4", "lambda n, c, h, w: (c//4, n, h, w, c%4)",
+                 "all images n within each block of 4 channels; MNN's tensors of the format NC4HW4",
+                 "MNN, source/backend/cpu/CPUTensorConvert.cpp"),
+    *(CommonFormat(f"CHW{n}", f"lambda c, h, w: (c//{n}, h, w, c%{n})",
+                   f"channels in blocks of {n}; the array is c, h, w, or n, c, h, w", _TENSORRT)
+      for n in (2, 4, 16, 32)),
+    *(CommonFormat(f"HWC{n}", f"lambda c, h, w: (h, w, c//{n}, c%{n})",
+                   f"channels fastest, padded to {n}; the array is c, h, w, or n, c, h, w",
+                   _TENSORRT)
+      for n in (8, 16)),
+    CommonFormat("CDHW32", "lambda c, d, h, w: (c//32, d, h, w, c%32)",
+                 "channels in blocks of 32; the array is c, d, h, w, or n, c, d, h, w", _TENSORRT),
+    CommonFormat("DHWC8", "lambda c, d, h, w: (d, h, w, c//8, c%8)",
+                 "channels fastest, padded to 8; the array is c, d, h, w, or n, c, d, h, w",
+                 _TENSORRT),
+)  # fmt: skip
 """The named formats."""
 
 

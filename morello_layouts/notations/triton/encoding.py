@@ -7,9 +7,9 @@ from difflib import get_close_matches
 from operator import mod
 from typing import Any, Final, TypeAlias
 
-from morello_layouts.core.checks import Part, as_int, as_permutation, shown
+from morello_layouts.core.checks import Part, as_permutation, shown
 from morello_layouts.core.description import listed
-from morello_layouts.core.fields import Displayed, checked, frozen
+from morello_layouts.core.fields import Displayed, checked, frozen, number
 from morello_layouts.errors import LayoutError
 
 # The fields of each kind with their types; a field with ? may be absent.
@@ -74,7 +74,7 @@ class Encoding(Displayed):
     fields: tuple[Field, ...]
 
     def __post_init__(self) -> None:
-        types = {name.rstrip("?"): each for name, each in KINDS[self.kind].items()}
+        types = self._types
         for name, value in self.fields:
             if name not in types:
                 near = get_close_matches(name, types, 1)
@@ -90,7 +90,7 @@ class Encoding(Displayed):
             if not name.endswith("?") and name not in names:
                 raise LayoutError(
                     f"{self.kind}: expected a field {name}, got none",
-                    f"its fields are {listed([each.rstrip('?') for each in KINDS[self.kind]])}",
+                    f"its fields are {listed([*types])}",
                     f"add {name} = …",
                 )
         for name in names:
@@ -98,9 +98,12 @@ class Encoding(Displayed):
                 raise _wrong(name, "one value", "two", ("fields", name), "leave one out")
         self._require_fit()
 
+    @property
+    def _types(self) -> dict[str, str]:
+        return {name.rstrip("?"): each for name, each in KINDS[self.kind].items()}
+
     def _require_fit(self) -> None:
-        rank = self.rank
-        types = {name.rstrip("?"): each for name, each in KINDS[self.kind].items()}
+        rank, types = self.rank, self._types
         for name, value in self.fields:
             kind, own = types[name], len(value) if isinstance(value, tuple) else 0
             part = ("fields", name)
@@ -113,8 +116,7 @@ class Encoding(Displayed):
                 if len(vector) != (rank or len(vector)):
                     got = f"{len(vector)} numbers"
                     raise _wrong(name, f"{rank} numbers in a basis", got, (*part, k), _ONE_EACH)
-            is_instruction = name == "instrShape"
-            if kind == "sizes" and own != rank and not is_instruction:
+            if kind == "sizes" and own != rank and name != "instrShape":
                 raise _wrong(name, f"{rank} sizes", str(own), part, _ONE_EACH)
         for rule, name, expected in (*_RULES.get(self.kind, ()), *_CLUSTER_RULES):
             if not rule(self):
@@ -204,10 +206,6 @@ def _text(value: Any, name: str = "") -> str:
 Check: TypeAlias = Callable[[Any, str, Part], object]
 
 
-def _number(value: Any, name: str, part: Part) -> None:
-    as_int(value, name, part=part)
-
-
 def _power(value: Any, name: str, part: Part) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or value.bit_count() != 1 or value < 1:
         what = f"{name}: expected a power of two, got {_text(value)}"
@@ -258,6 +256,7 @@ def _registers(value: Any, name: str, part: Part) -> None:
         raise _wrong(name, "an encoding of registers", _text(value), part, fix)
 
 
+_number: Final = number()
 _numbers: Final = _list(_number)
 _bases: Final = _list(_numbers)
 _CHECKS: Final[Mapping[str, Check]] = {
@@ -276,12 +275,23 @@ _CHECKS: Final[Mapping[str, Check]] = {
 # ---- rules between fields: what must hold, the field to blame, and what is expected of it
 
 
-def _parent(e: Encoding) -> Encoding:
-    return e.encoding()
+def _among(name: str, *values: int) -> Rule:
+    """The rule that a number, if it is there, is one of some values."""
+    expected = listed([str(n) for n in values], "or")
+    return lambda e: name not in e or e.number(name) in values, name, expected
+
+
+def _is_instruction(e: Encoding) -> bool:
+    """Whether ``nvidia_mma`` has the sizes of an instruction of its version."""
+    sizes = e.numbers("instrShape")
+    if e.number("versionMajor") == 2:
+        return sizes == (1,) * ((e.rank or 2) - 2) + (16, 8)
+    return len(sizes) >= 2 and sizes[0] == 16
 
 
 _MFMA: Final = ((16, 16), (32, 32), (4, 64), (64, 4))
 _WMMA: Final = ((16, 16), (32, 16))
+_RANK: Final[Rule] = lambda e: e.rank in (2, 3), "warpsPerCTA", "2 or 3 sizes"
 _CLUSTER_RULES: Final[tuple[Rule, ...]] = (
     (
         lambda e: ("CTAsPerCGA" in e) == ("CTASplitNum" in e) == ("CTAOrder" in e),
@@ -299,40 +309,32 @@ _RULES: Final[Mapping[str, tuple[Rule, ...]]] = {
         (lambda e: e.rank is None or e.number("dim") <= e.rank, "dim", "a dimension of the parent"),
     ),
     "dot_op": (
-        (lambda e: e.number("opIdx") < 2, "opIdx", "0 or 1"),
+        _among("opIdx", 0, 1),
         (
-            lambda e: _parent(e).kind in ("blocked", *_TENSOR_CORES),
+            lambda e: e.encoding().kind in ("blocked", *_TENSOR_CORES),
             "parent",
-            "a blocked, nvidia_mma, amd_mfma, amd_wmma or dpas encoding",
+            f"a {listed(['blocked', *_TENSOR_CORES], 'or')} encoding",
         ),
         (lambda e: e.rank in (None, 2, 3), "parent", "2 or 3 dimensions"),
-        (lambda e: _parent(e).kind == "blocked" or "kWidth" in e, "kWidth", "a power of two"),
+        (lambda e: e.encoding().kind == "blocked" or "kWidth" in e, "kWidth", "a power of two"),
         (
-            lambda e: not (e.number("opIdx") and _parent(e).number("versionMajor") == 3),
+            lambda e: not (e.number("opIdx") and e.encoding().number("versionMajor") == 3),
             "opIdx",
             "0, since Hopper reads B from shared memory",
         ),
     ),
     "nvidia_mma": (
-        (lambda e: e.number("versionMajor") in (2, 3), "versionMajor", "2 or 3"),
-        (lambda e: e.rank in (2, 3), "warpsPerCTA", "2 or 3 sizes"),
-        (
-            lambda e: (
-                e.numbers("instrShape") == (1,) * ((e.rank or 2) - 2) + (16, 8)
-                if e.number("versionMajor") == 2
-                else len(e.numbers("instrShape")) >= 2 and e.numbers("instrShape")[0] == 16
-            ),
-            "instrShape",
-            "[16, 8], or [16, n, k] of Hopper",
-        ),
+        _among("versionMajor", 2, 3),
+        _RANK,
+        (_is_instruction, "instrShape", "[16, 8], or [16, n, k] of Hopper"),
     ),
     "amd_mfma": (
-        (lambda e: e.rank in (2, 3), "warpsPerCTA", "2 or 3 sizes"),
+        _RANK,
         (lambda e: e.numbers("instrShape")[:2] in _MFMA, "instrShape", f"one of {_text(_MFMA)}"),
-        (lambda e: e.get("elementBitWidth", 32) in (32, 64), "elementBitWidth", "32 or 64"),
+        _among("elementBitWidth", 32, 64),
     ),
     "amd_wmma": (
-        (lambda e: e.number("version") in (1, 2, 3), "version", "1, 2 or 3"),
+        _among("version", 1, 2, 3),
         (lambda e: ("ctaLayout" in e) != ("warpsPerCTA" in e), "ctaLayout", "it or warpsPerCTA"),
         (
             lambda e: (
@@ -344,24 +346,16 @@ _RULES: Final[Mapping[str, tuple[Rule, ...]]] = {
         ),
     ),
     "dpas": (
-        (lambda e: e.rank in (2, 3), "warpsPerCTA", "2 or 3 sizes"),
+        _RANK,
         (lambda e: e.number("repeatCount") <= 8, "repeatCount", "1 to 8"),
-        (lambda e: e.number("systolicDepth") == 8, "systolicDepth", "8"),
-        (lambda e: e.number("executionSize") in (8, 16), "executionSize", "8 or 16"),
-        (lambda e: e.number("opsPerChan") <= 4, "opsPerChan", "1, 2 or 4"),
-        (lambda e: e.number("threadsPerWarp") in (16, 32), "threadsPerWarp", "16 or 32"),
+        _among("systolicDepth", 8),
+        _among("executionSize", 8, 16),
+        _among("opsPerChan", 1, 2, 4),
+        _among("threadsPerWarp", 16, 32),
     ),
     "nvmma_shared": (
-        (
-            lambda e: e.number("swizzlingByteWidth") in (0, 32, 64, 128),
-            "swizzlingByteWidth",
-            "0, 32, 64 or 128",
-        ),
-        (
-            lambda e: e.number("elementBitWidth") in (8, 16, 32, 64),
-            "elementBitWidth",
-            "8, 16, 32 or 64",
-        ),
+        _among("swizzlingByteWidth", 0, 32, 64, 128),
+        _among("elementBitWidth", 8, 16, 32, 64),
         (
             lambda e: (
                 not e.number("fp4Padded")
