@@ -146,14 +146,15 @@ Piece: TypeAlias = Rule | FieldRule | Group | str | Terminal
 
 
 def either(
-    *words: tuple[Terminal | str, Value],
+    *words: tuple[Terminal | str, Value | Rule],
     written: Callable[[Any], str] = str,
     quiet: bool = False,
 ) -> Rule:
     """Return the rule of one of several tokens: the first that fits, and its value.
 
     Args:
-        words: pairs of a token, and a function of the token found and the whole text.
+        words: pairs of a token, and a function of the token found and the whole text; or the rule
+            of what follows it.
         written: the text of a value.
         quiet: whether errors leave them out where a text ends or closes too early.
     """
@@ -165,7 +166,10 @@ def either(
             return ABSENT
         if note is not None:
             note.mark(found.start)
-        return values[found.kind](found, source.text)
+        value = values[found.kind]
+        if isinstance(value, Rule):
+            return value.read(source, note, True)
+        return value(found, source.text)
 
     return Rule(read, written)
 
@@ -202,8 +206,18 @@ def choice(*rules: Rule, written: Callable[[Any], str] = str) -> Rule:
     return Rule(read, written)
 
 
-def many(item: Rule, between: str | Sign = "", close: str = "", *, least: int = 0) -> Rule:
-    """Return the rule of items in a row, up to a closing sign or as long as they begin."""
+def many(
+    item: Rule,
+    between: str | Sign = "",
+    close: str = "",
+    *,
+    least: int = 0,
+    trailing: bool = False,
+) -> Rule:
+    """Return the rule of items in a row, up to a closing sign or as long as they begin.
+
+    If it is ``trailing``, the sign between items may also stand behind the last one.
+    """
     read_item, written, one_word = item
     comma = between.text if isinstance(between, Sign) else between
 
@@ -212,6 +226,8 @@ def many(item: Rule, between: str | Sign = "", close: str = "", *, least: int = 
         while len(found) < least or not source.take(close):
             if found:
                 source.need(between)
+                if trailing and source.take(close):
+                    break
             found.append(read_item(source, note and note.part(len(found)), True))
         return tuple(found)
 
@@ -245,9 +261,12 @@ def row(*pieces: Rule | str | Terminal) -> Rule:
 
     def read(source: Source, note: Note | None, must: bool) -> Any:
         fields: dict[str, Any] = {}
+        start = source.at
+        if not read_all(source, note, must, fields):
+            return ABSENT
         if note is not None:
-            note.mark(source.at)
-        return fields[""] if read_all(source, note, must, fields) else ABSENT
+            note.mark(start)
+        return fields[""]
 
     return Rule(read, write)
 

@@ -6,8 +6,7 @@ Also lists as its book writes them in Rust: ``Layout::new(vec![(0, PhysDim::Dyna
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import count as counting
-from typing import Any, Final
+from typing import Final
 
 from morello_layouts.core.description import (
     Description,
@@ -21,21 +20,19 @@ from morello_layouts.core.description import (
 from morello_layouts.core.expr.sizes import Int, SizeExpr
 from morello_layouts.core.limits import MAP_TEXT
 from morello_layouts.errors import LayoutError
-from morello_layouts.notations.grammar import END, INT, NAME, Source, Syntax, Terminal, integer
+from morello_layouts.notations.grammar import END, INT, NAME, Syntax, Terminal, integer
 from morello_layouts.notations.morello.dims import Dynamic, OddEven, Packed, PhysDim
 from morello_layouts.notations.morello.layout import MorelloLayout
 from morello_layouts.notations.text import (
-    ABSENT,
     NUMBER,
-    Note,
-    Rule,
     choice,
     either,
     field,
     made,
     many,
+    row,
     word,
-)
+)  # fmt: skip
 
 _SYNTAX: Final = Syntax(
     form="a Morello layout lists physical dimensions, outermost first: d, d p(n) or d oe(n)",
@@ -52,9 +49,13 @@ _SYNTAX: Final = Syntax(
 _NAME: Final = Terminal("NHWC or NCHW", r"N[A-Z]+")
 _CONTIG: Final = Terminal("the number of contiguous dimensions, such as c2", r"c[0-9]+")
 _PHYS_DIM: Final = Terminal("'PhysDim::'", r"PhysDim\s*::")
-_U32: Final = Terminal("a number", r"[0-9]+u32")
+_U32: Final = word(
+    Terminal("a number", "[0-9]+(?:u32)?"),
+    lambda n, text: integer(n.removesuffix("u32"), text, n.start),
+)
 
 _NAMED: Final = {"NHWC": (0, 2, 3, 1), "NCHW": (0, 1, 2, 3)}
+_DYNAMIC: Final = Dynamic()
 
 
 def _named(name: str) -> MorelloLayout:
@@ -64,69 +65,35 @@ def _named(name: str) -> MorelloLayout:
             f"the names are {' and '.join(_NAMED)}",
             "write the list of physical dimensions: [0, 2, 3, 1]",
         )
-    return MorelloLayout([(dim, Dynamic()) for dim in _NAMED[name]])
+    return MorelloLayout([(dim, _DYNAMIC) for dim in _NAMED[name]])
+
+
+def _dim(dim: int, phys: PhysDim = _DYNAMIC) -> tuple[int, PhysDim]:
+    return dim, phys
 
 
 _SIZE: Final = either((INT, integer), (NAME, lambda name, _: SizeExpr.named(str(name))))
-_KINDS: Final = {
-    Terminal("p(…)", "p"): made(Packed, "(", field("size", _SIZE), ")"),
-    Terminal("oe(…)", "oe"): made(OddEven, "(", field("size", NUMBER), ")"),
-}
-
-
-def _dim(source: Source, note: Note | None, must: bool) -> Any:
-    """Read a dimension: ``1``, ``1 p(4)`` or ``1 oe(16)``."""
-    dim = source.need(INT) if must else source.take(INT)
-    if dim is None:
-        return ABSENT
-    if note:
-        note.mark(dim.start)
-    kind: Any = source.take(*_KINDS, optional=True)
-    phys = _DYNAMIC if kind is None else _KINDS[kind.kind].read(source, None, True)
-    return integer(dim, source.text), phys
-
-
-_DYNAMIC: Final = Dynamic()
-_DIM: Final = Rule(_dim)
+_PHYS: Final = either(
+    (Terminal("p(…)", "p"), made(Packed, "(", field("size", _SIZE), ")")),
+    (Terminal("oe(…)", "oe"), made(OddEven, "(", field("size", NUMBER), ")")),
+    quiet=True,
+)
+_DIM: Final = made(_dim, field("dim", NUMBER), field("phys", _PHYS, default=_DYNAMIC))
 _LIST: Final = field("phys_dims", many(_DIM, ",", "]"))
 
-
-def _size_in_rust(source: Source, note: Note | None, _: bool) -> int:
-    number = source.take(INT)
-    if number is None:
-        source.need("nz!")
-        source.need("(")
-        number = source.need(_U32, INT)
-        source.need(")")
-    if note:
-        note.mark(number.start)
-    return integer(number.removesuffix("u32"), source.text, number.start)
-
-
-_KINDS_IN_RUST: Final = {
-    str(kind.__name__): made(kind, "(", field("size", Rule(_size_in_rust)), ")")
-    for kind in (Packed, OddEven)
-}
-
-
-def _dims_in_rust(source: Source, note: Note | None, _: bool) -> Any:
-    """Read dimensions as Morello's book writes them: ``(1, PhysDim::Packed(nz!(4u32)))``."""
-    place = counting()
-
-    def one() -> tuple[int, PhysDim]:
-        source.need("(")
-        dim = source.need(INT)
-        if note:
-            note.part(next(place)).mark(dim.start)
-        source.need(",")
-        source.take(_PHYS_DIM)
-        kind = source.need("Dynamic", *_KINDS_IN_RUST)
-        rule = _KINDS_IN_RUST.get(kind)
-        phys = rule.read(source, None, True) if rule else _DYNAMIC
-        source.need(")")
-        return integer(dim, source.text), phys
-
-    return source.series(one, "]", trailing=True)
+# As Morello's book writes them: (1, PhysDim::Packed(nz!(4u32))).
+_SIZE_IN_RUST: Final = "(", field("size", choice(NUMBER, row("nz!", "(", _U32, ")"))), ")"
+_IN_RUST: Final = either(
+    ("Dynamic", lambda *_: _DYNAMIC),
+    ("Packed", made(Packed, *_SIZE_IN_RUST)),
+    ("OddEven", made(OddEven, *_SIZE_IN_RUST)),
+)
+_DIM_IN_RUST: Final = made(
+    _dim,
+    *("(", field("dim", NUMBER), ","),
+    field("", word(_PHYS_DIM), default=None),
+    *(field("phys", _IN_RUST), ")"),
+)
 
 
 _LAYOUT: Final = choice(
@@ -140,7 +107,7 @@ _LAYOUT: Final = choice(
     made(
         MorelloLayout,
         *("Layout", "::", "new", "(", "vec!", "["),
-        field("phys_dims", Rule(_dims_in_rust)),
+        field("phys_dims", many(_DIM_IN_RUST, ",", "]", trailing=True)),
         *(")", END),
     ),
     made(MorelloLayout, "layout!", "[", _LIST, END),
