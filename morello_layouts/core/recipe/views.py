@@ -10,7 +10,7 @@ from math import prod
 from typing import Any
 
 from morello_layouts.core.checks import as_permutation
-from morello_layouts.core.expr import AffineExpr, canonicalize, coordinate_variables, variable
+from morello_layouts.core.expr import AffineExpr, canonicalize, coordinate_variables
 from morello_layouts.core.expr.sizes import Int
 from morello_layouts.core.expr.substitution import substitute
 from morello_layouts.core.recipe.readings import (
@@ -219,26 +219,45 @@ def without_xors(recipe: Recipe) -> Recipe:
     return replace(recipe, steps=steps)
 
 
+def _widened(step: Step, before: Shape, outer: Shape, inner: Shape) -> list[Step]:
+    """Return what a step is with more axes around those that it acts on, of sizes ``before``."""
+    first, rank, last = len(outer), len(before), len(inner)
+    match step:
+        case Pad(sizes, cut):
+            return [Pad((*outer, *sizes, *inner), cut)]
+        case Split(tiles):
+            return [Split((*(None,) * first, *tiles, *(None,) * last))]
+        case Transpose(order):
+            own, end = (axis + first for axis in order), first + rank
+            return [Transpose((*range(first), *own, *range(end, end + last)))]
+        case Merge(counts):
+            return [Merge((*(1,) * first, *counts, *(1,) * last))]
+        case Xor(target, source, shift):
+            return [Xor(target + first, source + first, shift)]
+        case Renumber(axis, numbers):
+            return [Renumber(axis + first, numbers)]
+        case Replicate(sizes):
+            end, new = first + rank, len(sizes)
+            order = (*range(end), *range(end + last, end + last + new), *range(end, end + last))
+            return [step, Transpose(order)] if last else [step]
+        case Scatter(forms, sizes):
+            at = coordinate_variables((*outer, *before, *inner))
+            values = {f"d{k}": x for k, x in enumerate(at[first : first + rank])}
+            own = (substitute(form, values) for form in forms) if first else forms
+            forms = (*at[:first], *own, *at[first + rank :])
+            return [Scatter(forms, (*outer, *sizes, *inner))]
+        case Window():
+            return [step.with_axes(outer, inner)]
+
+
 def with_replicas_as_dims(recipe: Recipe) -> Recipe:
     """Return a recipe without replicas, whose last dimensions say which holder is meant."""
-    left = recipe.replica_sizes
-    steps: list[Step] = []
-    for step in recipe.steps:
-        match step:
-            case Replicate(sizes):
-                left = left[len(sizes) :]
-            case Pad(sizes, cut):
-                steps.append(Pad((*sizes, *left), cut))
-            case Split(tiles):
-                steps.append(Split((*tiles, *(None,) * len(left))))
-            case Transpose(order):
-                steps.append(Transpose((*order, *range(len(order), len(order) + len(left)))))
-            case Merge(counts):
-                steps.append(Merge((*counts, *(1,) * len(left))))
-            case Window():
-                steps.append(step.with_axes((), left))
-            case _:
-                steps.append(step)
+    left, steps = recipe.replica_sizes, list[Step]()
+    for step, before in zip(recipe.steps, recipe.shapes, strict=False):
+        if isinstance(step, Replicate):
+            left = left[len(step.sizes) :]
+        else:
+            steps += _widened(step, before, (), left)
     return replace(recipe, shape=(*recipe.shape, *recipe.replica_sizes), steps=tuple(steps))
 
 
@@ -247,28 +266,8 @@ def with_inner_axis(recipe: Recipe, size: int) -> Recipe:
 
     Its axes have no names.
     """
-    steps: list[Step] = []
-    for step, before in zip(recipe.steps, recipe.shapes, strict=False):
-        match step:
-            case Pad(sizes, cut):
-                steps.append(Pad((*sizes, size), cut))
-            case Split(tiles):
-                steps.append(Split((*tiles, None)))
-            case Transpose(order):
-                steps.append(Transpose((*order, len(order))))
-            case Merge(counts):
-                steps.append(Merge((*counts, 1)))
-            case Xor() | Renumber():
-                steps.append(step)
-            case Replicate(sizes):
-                rank, new = len(before), len(sizes)
-                order = (*range(rank), *range(rank + 1, rank + 1 + new), rank)
-                steps += (step, Transpose(order))
-            case Scatter(forms, sizes):
-                part = variable(f"d{len(before)}", 0, size - 1)
-                steps.append(Scatter((*forms, part), (*sizes, size)))
-            case Window():
-                steps.append(step.with_axes((), (size,)))
+    pairs = zip(recipe.steps, recipe.shapes, strict=False)
+    steps = [x for step, before in pairs for x in _widened(step, before, (), (size,))]
     shape, tail, offset = (*recipe.shape, size), recipe.tail_padding * size, recipe.offset * size
     return Recipe(shape, tuple(steps), tail, offset)
 
@@ -278,28 +277,6 @@ def with_outer_axes(recipe: Recipe, outer: Shape) -> Recipe:
 
     Its axes have no names, and the padding at the ends of the buffer is left out.
     """
-    new, steps = len(outer), list[Step]()
-    for step, before in zip(recipe.steps, recipe.shapes, strict=False):
-        match step:
-            case Pad(sizes, cut):
-                steps.append(Pad((*outer, *sizes), cut))
-            case Split(tiles):
-                steps.append(Split((*(None,) * new, *tiles)))
-            case Transpose(order):
-                steps.append(Transpose((*range(new), *(axis + new for axis in order))))
-            case Merge(counts):
-                steps.append(Merge((*(1,) * new, *counts)))
-            case Xor(target, source, shift):
-                steps.append(Xor(target + new, source + new, shift))
-            case Renumber(axis, numbers):
-                steps.append(Renumber(axis + new, numbers))
-            case Replicate():
-                steps.append(step)
-            case Scatter(forms, sizes):
-                at = coordinate_variables((*outer, *before))
-                values = {f"d{k}": x for k, x in enumerate(at[new:])}
-                inner = (substitute(form, values) for form in forms)
-                steps.append(Scatter((*at[:new], *inner), (*outer, *sizes)))
-            case Window():
-                steps.append(step.with_axes(outer, ()))
+    pairs = zip(recipe.steps, recipe.shapes, strict=False)
+    steps = [x for step, before in pairs for x in _widened(step, before, outer, ())]
     return Recipe((*outer, *recipe.shape), tuple(steps))
