@@ -12,6 +12,18 @@ from math import gcd, prod
 from typing import Any, Final, TypeAlias
 
 
+def row_major(axes: Iterable[tuple[int, int]]) -> tuple[int, int]:
+    """Return a place in a box and the size of the box, by pairs of a coordinate and a size.
+
+    >>> row_major([(1, 2), (2, 3)])
+    (5, 6)
+    """
+    place, size = 0, 1
+    for x, n in axes:
+        place, size = place * n + x, size * n
+    return place, size
+
+
 def place_in_blocks(
     coordinate: Sequence[int],
     shape: Sequence[int],
@@ -62,11 +74,7 @@ def by_pattern(
             axes[axis] = rest % max(size, 1), size
             rest //= max(size, 1)
     memory = chain.from_iterable(dots if axis == "..." else [axis] for axis in chain(*right))
-    offset, size = 0, 1
-    for axis in memory:
-        digit, length = axes.get(axis, (0, 1))  # 1 is an axis too
-        offset, size = offset * length + digit, size * length
-    return offset, size
+    return row_major(axes.get(axis, (0, 1)) for axis in memory)  # 1 is an axis too
 
 
 def by_formulas(
@@ -86,16 +94,16 @@ def by_formulas(
     >>> by_formulas(layout.forms, {"i": 5, "j": 2}, {"i": 6, "j": 3})
     (21, 24)
     """
-    offset, size = 0, 1
     if any(map(_has_bits, formulas)):
         return None
+    axes: list[tuple[int, int]] = []
     for formula in formulas:
         extent = _ends(formula, sizes)[1] + 1
         steps = [step for _, step in formula.terms]
         if steps and formula.const == 0:  # multiples of a number take up all its multiples
             extent += -extent % gcd(*steps)
-        offset, size = offset * extent + _value(formula, at), size * extent
-    return offset, size
+        axes.append((_value(formula, at), extent))
+    return row_major(axes)
 
 
 def _has_bits(formula: Any) -> bool:
@@ -239,12 +247,10 @@ def by_name(name: str, coordinate: Sequence[int], shape: Sequence[int]) -> tuple
         coordinate, shape = coordinate[::-1], shape[::-1]
     units, offset = _FORMATS.get(name, ((), lambda: 0))
     first = len(shape) - len(units)
-    batch = 0
-    for x, n in zip(coordinate[:first], shape[:first], strict=True):
-        batch = batch * n + x
+    batch, batches = row_major(zip(coordinate[:first], shape[:first], strict=True))
     sizes = shape[first:]
     each = prod(_up(n, unit) * unit for n, unit in zip(sizes, units, strict=True))
-    return batch * each + offset(*coordinate[first:], *sizes), prod(shape[:first]) * each
+    return batch * each + offset(*coordinate[first:], *sizes), batches * each
 
 
 def _interleaved(coordinate: Sequence[int], shape: Sequence[int]) -> int:
@@ -287,9 +293,7 @@ def by_tiles(
                 within.append((at % t, t))
                 at, size = 0, 1
         axes = tiled + within
-    offset, size = 0, 1
-    for x, n in axes:
-        offset, size = offset * n + x, size * n
+    offset, size = row_major(axes)
     if tiles and size % tail:
         size += tail - size % tail
     return offset, size

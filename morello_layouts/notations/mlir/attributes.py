@@ -22,6 +22,7 @@ from morello_layouts.core.limits import NESTED_TUPLES
 from morello_layouts.core.recipe import Recipe, linear_index, recipe_of_formula
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.notations.coordinates import CoordinateLayout
+from morello_layouts.notations.documents import row_major
 from morello_layouts.notations.grammar import INT, Defining, Terminal, integer
 from morello_layouts.notations.mlir.layout import MlirPack
 from morello_layouts.notations.mlir.registers import FIELDS, TpuVectorLayout, XegpuLayout
@@ -114,10 +115,7 @@ class TpuTiled(Layout):
             inner = [*inner[:cut], *(x // t for x, t in zip(inner[cut:], tile, strict=True)),
                      *(x % t for x, t in zip(inner[cut:], tile, strict=True))]  # fmt: skip
             sizes = [*sizes[:cut], *(n // t for n, t in zip(sizes[cut:], tile, strict=True)), *tile]
-        place = 0
-        for x, n in zip(inner, sizes, strict=True):
-            place = place * n + x
-        size = prod(first)
+        place, size = row_major(zip(inner, sizes, strict=True))
         return offset * size + place, (end + 1) * size if 0 not in shape else 0
 
     def __str__(self) -> str:

@@ -21,6 +21,7 @@ from morello_layouts.core.recipe.readings import linear_index
 from morello_layouts.core.recipe.steps import Scatter, Step, Window
 from morello_layouts.core.recipe.views import reshape_steps
 from morello_layouts.errors import LayoutError, ShapeError
+from morello_layouts.notations.documents import row_major
 
 _SUBLANES: Final = 8
 _LANES: Final = 128
@@ -178,18 +179,13 @@ class TpuVectorLayout(Layout):
         i, j = (0 if o is None else x + o for x, o in zip(at[-2:], self.offsets, strict=True))
         ends = [1 if o is None else o + n for o, n in zip(self.offsets, sizes[-2:], strict=True)]
         down, along = -(-ends[0] // rows), -(-ends[1] // (columns * tiles))
-        vreg = 0
-        for x, n in zip(at[:-2], sizes[:-2], strict=True):
-            vreg = vreg * n + x
-        vreg = (vreg * down + i // rows) * along + j // (columns * tiles)
+        outer = zip(at[:-2], sizes[:-2], strict=True)
+        vreg, vregs = row_major((*outer, (i // rows, down), (j // (columns * tiles), along)))
         tile, inside = j % (columns * tiles) // columns, j % columns
         row = i % rows if rows > 1 else inside // 128  # one long row is folded into rows of 128
         sublane = tile * (8 // tiles) + row // per_word
         word = (vreg * 8 + sublane) * 128 + inside % 128
-        whole = down * along
-        for n in sizes[:-2]:
-            whole *= n
-        return word * per_word + row % per_word, whole * 1024 * per_word
+        return word * per_word + row % per_word, vregs * 1024 * per_word
 
     headline = "registers of 8 sublanes and 128 lanes"
     """The layout in a few words."""
@@ -395,11 +391,8 @@ class XegpuLayout(Layout):
             for k in (self.order or range(self.rank)[::-1]) if layout else ():
                 number, step = number + threads[k][level] * step, step * layout[k]
             place, slots = place * step + number, slots * step
-        for level in range(4):
-            for k in range(self.rank):
-                own_place, n = registers[k][level]
-                place, slots = place * n + own_place, slots * n
-        return place, slots
+        axes = [registers[k][level] for level in range(4) for k in range(self.rank)]
+        return row_major([(place, slots), *axes])
 
     headline = "subgroups and lanes take units in turns"
     """The layout in a few words."""

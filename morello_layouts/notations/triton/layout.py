@@ -20,6 +20,7 @@ from morello_layouts.core.layout import ElementType, Layout
 from morello_layouts.core.recipe import Merge, Pad, Recipe, Split, known, recipe_of_bases
 from morello_layouts.core.recipe.bases import MEMORY, bits_of, places_of_bases, transposed
 from morello_layouts.errors import ShapeError
+from morello_layouts.notations.documents import row_major
 from morello_layouts.notations.mlir import types
 from morello_layouts.notations.triton.encoding import Encoding
 from morello_layouts.notations.triton.rules import Bases, bases_of
@@ -259,9 +260,7 @@ def _in_blocks(e: Encoding, coordinate: Sequence[int], shape: Sequence[int]) -> 
 def _swizzled(e: Encoding, coordinate: Sequence[int], shape: Sequence[int]) -> int:
     """Rows one after the other; a row's phase is xored with the vectors of its columns."""
     column, *rows = e.numbers("order")
-    offset = 0
-    for dim in reversed(rows):
-        offset = offset * shape[dim] + coordinate[dim]
+    offset, _ = row_major((coordinate[dim], shape[dim]) for dim in reversed(rows))
     phase = coordinate[rows[0]] // e.number("perPhase") % e.number("maxPhase") if rows else 0
     width: int = shape[column]
     moved: int = coordinate[column] ^ e.number("vec") * phase % width
@@ -301,7 +300,4 @@ def _reduced(number: int, span: list[int]) -> int:
 
 
 def _number(coordinate: Sequence[int], shape: Sequence[int]) -> int:
-    total = 0
-    for x, n in zip(coordinate, shape, strict=True):
-        total = total * n + x
-    return total
+    return row_major(zip(coordinate, shape, strict=True))[0]
