@@ -190,7 +190,19 @@ def test_neither_of_two_arrays_is_the_smaller() -> None:
     assert ml.is_bitcast("f32[3,4]{1,0:T(4,8)}", "f32[4,5]{1,0:T(4,8)}").kind == "padding"
 
 
-def test_the_first_slot_is_found_behind_many_runs_that_agree() -> None:
-    """Of runs of 128 slots the first are looked at, 64 in a turn; row 130 is padding in one."""
-    one, other = "f32[256,130,100]{2,1,0:T(8,128)}", "f32[33280,100]{1,0:T(8,128)}"
-    assert ml.is_bitcast(one, other).slot == 130 * 128
+@each_row(
+    ("a", "b", "shape", "slot"),
+    [
+        # Of runs of 128 slots the first are looked at, 64 in a turn; row 130 is padding in one.
+        ("f32[256,130,100]{2,1,0:T(8,128)}", "f32[33280,100]{1,0:T(8,128)}", None, 130 * 128),
+        # Behind a slot of padding, pairs that agree do not begin at even slots.
+        ("strided<[16, 2, 1], offset: 1>", "strided<[2, 8, 1], offset: 1>", (4, 8, 2), 3),
+    ],
+)
+def test_the_first_slot_behind_runs_that_agree(a: str, b: str, shape: Any, slot: int) -> None:
+    one, other = (ml.index_map(text, shape) for text in (a, b))
+    assert ml.is_bitcast(one, other).slot == slot
+    held = [m.coordinates(np.arange(slot + 1)) for m in (one, other)]
+    elements = [np.ravel_multi_index([np.maximum(x, 0) for x in at], m.shape)
+                for at, m in zip(held, (one, other), strict=True)]  # fmt: skip
+    assert np.flatnonzero(elements[0] != elements[1]).tolist() == [slot]

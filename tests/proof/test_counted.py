@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from itertools import product
+from math import prod
 from typing import Any
+
+import numpy as np
+from hypothesis import given, settings, strategies as st
 
 import morello_layouts as ml
 from morello_layouts.core.maps import IndexMap
-from morello_layouts.core.recipe import Pad, Recipe
+from morello_layouts.core.recipe import Merge, Pad, Recipe, Split, Transpose, known
+from morello_layouts.proof.elements import first_padding
+from tests.support.recipes import LARGEST, places, recipes
 from tests.support.tables import each_row
 
 Q = {"injective": ml.is_injective, "surjective": ml.is_surjective, "bijective": ml.is_bijective}
@@ -65,3 +71,31 @@ def test_the_first_empty_slot_of_a_buffer_past_64_bits() -> None:
 def test_slots_of_no_elements_are_padding() -> None:
     onto = ml.is_surjective(IndexMap.of(Recipe((0,), (Pad((8,)),)), lambda c, _: c[0]))
     assert (onto.holds, onto.counterexample, onto.padding) == (False, 0, 8)
+
+
+@st.composite
+def blocks_of_blocks(draw: st.DrawFn) -> Recipe:
+    """Pads of what was padded, split, transposed and merged before."""
+    shape = tuple(draw(st.lists(st.integers(1, 9), min_size=1, max_size=3)))
+    recipe = Recipe(shape)
+    for _ in range(draw(st.integers(1, 3))):
+        before = known(recipe.physical_shape)
+        tiles = [draw(st.integers(1, 4)) for _ in before]
+        counts = [-(-n // t) + draw(st.integers(0, 1)) for n, t in zip(before, tiles, strict=True)]
+        padded = tuple(map(int.__mul__, counts, tiles))
+        order = draw(st.permutations(range(2 * len(before))))
+        if prod(padded) > LARGEST:
+            break
+        steps = [Pad(padded), Split(tuple(tiles)), Transpose(tuple(order))]
+        steps += [Merge((2,) * len(before))] * draw(st.booleans())
+        recipe = Recipe(shape, (*recipe.steps, *steps))
+    return recipe
+
+
+@settings(max_examples=3 * settings.default.max_examples)
+@given(blocks_of_blocks() | recipes())
+def test_the_first_slot_that_no_element_takes(recipe: Recipe) -> None:
+    box, start = known(recipe.physical_shape), recipe.offset
+    taken = {start + np.ravel_multi_index(at, box) for _, held in places(recipe) for at in held}
+    free = (slot for slot in range(known((recipe.size,))[0]) if slot not in taken)
+    assert first_padding(recipe) == next(free, None)
