@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -273,12 +271,3 @@ def test_rubbish_never_gives_a_traceback(text: str) -> None:
 
 def test_dimensions_of_any_number_take_no_memory() -> None:
     assert run("explain", f"[0, {2**62} p(4)]").stdout.startswith(f"[0, {2**62} p(4)]\n")
-
-
-@pytest.mark.slow
-def test_the_package_does_not_load_the_command() -> None:
-    code = "import sys, morello_layouts; print(*sys.modules, sep='\\n')"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout.split()
-    assert not {f"morello_layouts.{name}" for name in ("cli", "picture", "words")} & set(done)

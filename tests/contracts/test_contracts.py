@@ -162,18 +162,6 @@ def test_the_plugin_has_a_test_for_each_contract(tmp_path: Path) -> None:
     assert "wrong.layouts.toml:1: bogus" in found.stdout
 
 
-def test_the_plugin_imports_little() -> None:
-    """pytest loads it at each start: neither NumPy nor SymPy, nor the readers, come with it."""
-    code = (
-        "import sys\nbefore = {*sys.modules}\nimport morello_layouts.interfaces.testing.plugin\n"
-        "new = {*sys.modules} - before\n"
-        "heavy = {name for name in new if name.startswith(('numpy', 'sympy', 'islpy', 'click'))}\n"
-        "own = {name for name in new if name.startswith('morello_layouts')}\n"
-        "assert not heavy and len(own) <= 8, (heavy, own)"
-    )
-    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
-
-
 def test_the_file_on_the_page_holds(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "how_to" / "contracts_in_your_tests.md").read_text(encoding="utf-8")
     (tmp_path / "page.layouts.toml").write_text(page.split("```toml\n")[1].split("```")[0], "utf-8")

@@ -7,77 +7,61 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from inspect import isfunction
 
 import cold_starts
-import pytest
 
 import morello_layouts as ml
 from tests.project import lines
 from tests.support.paths import ROOT
+from tests.support.tables import each_row
 
-HEAVY = {"cairosvg", "click", "islpy", "rich", "sympy", "waitress"}
-
-
-@pytest.mark.parametrize("module", ["morello_layouts", "morello_layouts.notations"])
-def test_import_loads_nothing_heavy(module: str) -> None:
-    code = f"import sys, {module}; print(*sorted({HEAVY} & sys.modules.keys()))"
-    run = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True
-    )
-    assert run.stdout.split() == [], f"import {module} loads what only some calls need"
-
-
+HEAVY = "cairosvg click islpy rich sympy waitress .interfaces.cli .outputs.picture"
 TEXTS = ("bf16[10,200]{1,0:T(8,128)(2,1)}", "bf16[M,N]{1,0:T(8,128)(2,1)}", "f32[M,N]{0,1:T(2,2)}")
 
+# What runs, and what is not loaded by it.
+SAYS = "print(ml.explain({0!r}), ml.is_bijective({0!r}), ml.verify({0!r}))"
+FEW = """
+one, other = 'f32[256,33,100]{2,1,0:T(8,128)}', 'f32[8448,100]{1,0:T(8,128)}'
+assert 'slot 4224' in ml.is_bitcast(one, other).reason
+assert not ml.equal('f32[99,99]{1,0:T(8,128)}', 'f32[99,99]{0,1:T(8,128)}')"""
+ALL = """
+import importlib, pkgutil
+for m in pkgutil.walk_packages(ml.__path__, 'morello_layouts.'):
+    if not any(x in m.name for x in ('__main__', 'sympy_functions', '.explorer')):
+        importlib.import_module(m.name)"""
+OBJECTS = """
+import numpy as np
+ml.index_map(np.zeros((2, 3)))
+ml.parse('Layout(major_to_minor=(1, 0))'), ml.parse('make_layout(4)')"""
+PLUGIN = """
+import morello_layouts.interfaces.testing.plugin
+assert sum(name.startswith('morello_layouts') for name in sys.modules) <= 10"""
+UNASKED = ".proof.bitcast .proof.agreement .proof.access .proof.certificate"
+UNLOADED = [
+    ("", HEAVY),
+    ("import morello_layouts.notations", HEAVY),
+    # Formulas, proofs and sizes are said and judged in the package's own form.
+    *((SAYS.format(text), "sympy") for text in TEXTS),
+    (FEW, "numpy"),  # whose import takes longer than all verdicts about a small program
+    ("assert ml.prove('f32[16,256]{1,0:T(8,128)}')", f"{UNASKED} .notations.expression_reader"),
+    (ALL, "sympy"),  # loads on first use; two modules are about nothing else
+    (OBJECTS, "jax torch triton cupy pandas pytest"),
+    (PLUGIN, "numpy sympy islpy click"),  # pytest loads it at each start
+]
 
-@pytest.mark.parametrize("text", TEXTS)
-def test_explain_loads_no_sympy(text: str) -> None:
-    """Formulas, proofs and sizes are said and judged in the package's own form."""
-    code = (
-        "import sys, morello_layouts as ml\n"
-        f"print(ml.explain({text!r}), ml.is_bijective({text!r}), ml.verify({text!r}))\n"
-        "assert 'sympy' not in sys.modules\n"
-    )
-    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
 
-
-def test_few_elements_are_compared_without_numpy() -> None:
-    """Its import takes longer than all verdicts about a small program."""
-    code = (
-        "import sys, morello_layouts as ml\n"
-        "one, other = 'f32[256,33,100]{2,1,0:T(8,128)}', 'f32[8448,100]{1,0:T(8,128)}'\n"
-        "assert 'slot 4224' in ml.is_bitcast(one, other).reason\n"
-        "assert not ml.equal('f32[99,99]{1,0:T(8,128)}', 'f32[99,99]{0,1:T(8,128)}')\n"
-        "assert 'numpy' not in sys.modules\n"
-    )
-    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
-
-
-def test_prove_loads_what_it_asks() -> None:
-    unasked = "proof.bitcast proof.agreement proof.access proof.certificate"
-    unasked += " notations.expression_reader"
-    code = (
-        "import sys, morello_layouts as ml\n"
-        "assert ml.prove('f32[16,256]{1,0:T(8,128)}')\n"
-        f"print(*({{f'morello_layouts.{{x}}' for x in {unasked.split()}}} & sys.modules.keys()))"
-    )
+@each_row("code, unasked", UNLOADED)
+def test_what_is_not_asked_is_not_loaded(code: str, unasked: str) -> None:
+    names = {f"morello_layouts{x}" if x.startswith(".") else x for x in unasked.split()}
+    assert all(map(find_spec, [name for name in names if "." in name]))
+    loaded = f"print('loaded', *({names} & sys.modules.keys()))"
+    code = f"import sys, morello_layouts as ml\n{code}\n{loaded}"
     run = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True
     )
-    assert run.stdout.split() == []
-
-
-def test_no_module_loads_sympy() -> None:
-    """SymPy loads on first use, whatever is imported; two modules are about nothing else."""
-    code = (
-        "import importlib, pkgutil, sys, morello_layouts as ml\n"
-        "for m in pkgutil.walk_packages(ml.__path__, 'morello_layouts.'):\n"
-        "    if not any(x in m.name for x in ('__main__', 'sympy_functions', '.explorer')):\n"
-        "        importlib.import_module(m.name)\n"
-        "        assert 'sympy' not in sys.modules, m.name\n"
-    )
-    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+    assert run.stdout.splitlines()[-1] == "loaded"
 
 
 def _late(tree: ast.AST, inside: bool = False, held: bool = False) -> Iterator[int]:
