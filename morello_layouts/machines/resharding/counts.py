@@ -33,6 +33,23 @@ _EXACT = 1 << 62  # elements up to which NumPy's integers do not overflow
 _PRODUCT = 1 << 31  # numbers whose products do not
 
 
+@frozen
+class ExchangeTotals(Displayed):
+    """What an exchange moves, in elements: ints, or SymPy expressions of symbolic sizes."""
+
+    json_keys: ClassVar = ("held", "needed", "kept", "moved", "condition")
+
+    held: Any  #: the elements on all devices before, copies counted.
+    needed: Any  #: those on all devices afterwards.
+    kept: Any  #: those that a device has before and afterwards.
+    moved: Any  #: ``needed - kept``.
+    #: what symbolic sizes must be, such as ``8 | M``; empty if nothing is left.
+    condition: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.moved} of {self.needed}{self.condition and f' if {self.condition}'}"
+
+
 @frozen(slots=False, eq=False)
 class Traffic:
     """What devices hold and move, in elements."""
@@ -52,6 +69,12 @@ class Traffic:
     def moved(self) -> int:
         """The elements that move: those that are needed and not held, of all receivers."""
         return int(self.received.sum())
+
+    @property
+    def totals(self) -> ExchangeTotals:
+        """The sums over all devices."""
+        held, needed, kept = (int(x.sum()) for x in (self.held, self.needed, self.kept))
+        return ExchangeTotals(held, needed, kept, self.moved)
 
 
 def traffic(exchange: Exchange) -> Traffic:
@@ -73,7 +96,10 @@ def traffic(exchange: Exchange) -> Traffic:
         shape = tuple(axis.size for axis in axes.values())
     else:
         numbers, shape = np.arange(devices, dtype=dtype), (devices,)
-        (here, inside), (there, wanted) = (_coordinates(end, numbers) for end in ends)
+        (inside, here), (wanted, there) = (
+            (position >= 0, end.at(np.maximum(position, 0)))
+            for end, position in ((end, end.positions(numbers)) for end in ends)
+        )
     held = needed = kept = np.ones((), dtype)
     for n, a, b in zip(sizes, ends[0].cuts, ends[1].cuts, strict=True):
         held = held * below(a, here, n)
@@ -82,14 +108,6 @@ def traffic(exchange: Exchange) -> Traffic:
     if not exchange.is_common:
         held, needed, kept = held * inside, needed * wanted, kept * (inside & wanted)
     return Traffic(*(np.broadcast_to(x, shape).reshape(-1) for x in (held, needed, kept)))
-
-
-def _coordinates(end: End, devices: Array) -> tuple[Values, Array]:
-    """Return the coordinates of devices, and whether they are in the mesh."""
-    position = end.positions(devices)
-    inside = position >= 0
-    position = np.where(inside, position, 0)
-    return {k: axis.of(position) for k, axis in end.axes.items()}, inside
 
 
 def below(levels: Cut, at: Values, end: Any) -> Any:
@@ -184,9 +202,7 @@ def _one_by_one(cuts: tuple[Cut, Cut], at: tuple[Values, Values], extent: int) -
     return np.array(found, keys.dtype)[which].reshape(keys.shape)
 
 
-def counts_of_sizes(
-    exchange: Exchange, symbols: Mapping[str, Any]
-) -> tuple[Any, Any, Any, Any, str] | None:
+def counts_of_sizes(exchange: Exchange, symbols: Mapping[str, Any]) -> ExchangeTotals | None:
     """Return what devices hold, need, keep and get, for sizes that all parts divide, and which.
 
     Counts must be proportional to the sizes: they are taken at the smallest, and at twice these.
@@ -206,13 +222,12 @@ def counts_of_sizes(
     symbolic = [n for n in exchange.shape if isinstance(n, SizeExpr)]
     if [2 ** len(symbolic) * x for x in found[0]] != found[1]:
         return None
-    size = size_to_sympy(prod(symbolic, start=1), symbols)
-    held, needed, kept = (_times(x * factor, size) for x in found[0])
-    return held, needed, kept, needed - kept, " and ".join(dict.fromkeys(conditions))
-
-
-def _times(factor: Fraction, size: Any) -> Any:
-    return sympy.Rational(factor.numerator, factor.denominator) * size
+    share = sympy.Rational(factor.numerator, factor.denominator)
+    share *= size_to_sympy(prod(symbolic, start=1), symbols)
+    held, needed, kept = (x * share for x in found[0])
+    return ExchangeTotals(
+        held, needed, kept, needed - kept, " and ".join(dict.fromkeys(conditions))
+    )
 
 
 def _divisor(exchange: Exchange, dim: int, n: Int) -> int | None:
@@ -236,8 +251,8 @@ def _divisor(exchange: Exchange, dim: int, n: Int) -> int | None:
 
 def _counts(exchange: Exchange, shape: Sequence[int]) -> list[int]:
     before, after = (end.sharding for end in exchange.ends)
-    found = traffic(exchange_of(before, after, shape))
-    return [int(x.sum()) for x in (found.held, found.needed, found.kept)]
+    found = traffic(exchange_of(before, after, shape)).totals
+    return [found.held, found.needed, found.kept]
 
 
 @frozen

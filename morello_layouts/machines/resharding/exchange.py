@@ -89,7 +89,7 @@ class End:
     @cached_property
     def cut_axes(self) -> tuple[int, ...]:
         """The axes along which devices hold different parts."""
-        return tuple(level.axis for cut in self.cuts for level in cut if level.axis is not None)
+        return tuple(k for cut in self.cuts for k in _axes(cut))
 
     @cached_property
     def free_axes(self) -> tuple[int, ...]:
@@ -104,6 +104,10 @@ class End:
                 return False
             n = digit.block
         return True
+
+    def at(self, position: Any) -> Values:
+        """Return the coordinate of a position, or of an array of them."""
+        return {k: axis.of(position) for k, axis in self.axes.items()}
 
     def device(self, values: Values) -> int:
         """Return the device at a coordinate."""
@@ -126,7 +130,7 @@ class End:
         position = mesh.positions.get(device) if mesh.ids else device
         if position is None or not 0 <= position < known((mesh.count,))[0]:
             return None
-        return {k: axis.of(position) for k, axis in self.axes.items()}
+        return self.at(position)
 
 
 @frozen(slots=False)
@@ -238,10 +242,7 @@ class Exchange:
             return self._listed(devices)
         at = np.asarray(devices, np.int64)
         at = at[self.target.positions(at) >= 0]
-        needs, has = (
-            {k: axis.of(places) for k, axis in end.axes.items()}
-            for end, places in ((end, end.positions(at)) for end in (self.target, self.source))
-        )
+        needs, has = (end.at(end.positions(at)) for end in (self.target, self.source))
         # Along each dimension a device needs one block, and meets a run of blocks before it.
         firsts, counts, bounds = [], [], []
         for n, a, b in zip(self._dims, self.source.cuts, self.target.cuts, strict=True):

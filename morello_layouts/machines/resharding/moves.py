@@ -48,17 +48,8 @@ class MoveAxis(NamedTuple):
     message: int
 
 
-class Stretch(NamedTuple):
-    """Part of one dimension: the first offset in the buffer, the first position in the message."""
-
-    offset: int
-    position: int
-    axes: tuple[MoveAxis, ...]
-
-
-@frozen
-class StridedCopy:
-    """Elements that strides lead to, in the buffer and in the message."""
+class StridedCopy(NamedTuple):
+    """Elements that strides lead to, in the buffer and in the message; or a part of a dimension."""
 
     offset: int  #: the first element's offset in the buffer.
     position: int  #: its position in the message.
@@ -153,7 +144,7 @@ class LocalBuffer:
         for dim in reversed(order):
             steps[dim] = step
             step *= sizes[dim]
-        parts = list[list[Stretch]]()
+        parts = list[list[StridedCopy]]()
         for dim, own in enumerate(runs):
             found = list(_stretches(self.chains[dim], own))
             if not found or len(found) * prod(len(part) for part in parts) > MESSAGE_STRETCHES:
@@ -184,12 +175,12 @@ def _indices(run: Run) -> NDArray[np.int64]:
     return (run.start + blocks + np.arange(run.block)).reshape(-1)
 
 
-def _scaled(stretch: Stretch, step: int) -> Stretch:
+def _scaled(stretch: StridedCopy, step: int) -> StridedCopy:
     axes = (MoveAxis(n, b, m * step) for n, b, m in stretch.axes)
-    return Stretch(stretch.offset, stretch.position * step, tuple(axes))
+    return StridedCopy(stretch.offset, stretch.position * step, tuple(axes))
 
 
-def _move(start: int, stretches: Sequence[Stretch]) -> StridedCopy:
+def _move(start: int, stretches: Sequence[StridedCopy]) -> StridedCopy:
     offset = start + sum(stretch.offset for stretch in stretches)
     position = sum(stretch.position for stretch in stretches)
     axes = sorted(
@@ -198,7 +189,7 @@ def _move(start: int, stretches: Sequence[Stretch]) -> StridedCopy:
     return StridedCopy(offset, position, tuple(map(MoveAxis._make, fused_axes(axes))))
 
 
-def _stretches(chain: Sequence[AxisDigit], runs: Iterable[Run]) -> Iterator[Stretch]:
+def _stretches(chain: Sequence[AxisDigit], runs: Iterable[Run]) -> Iterator[StridedCopy]:
     """Yield the stretches of local runs along a dimension with these digits, largest unit first."""
     top, stride = known((chain[0].unit, chain[0].stride)) if chain else (1, 0)
     position = 0
@@ -213,11 +204,11 @@ def _stretches(chain: Sequence[AxisDigit], runs: Iterable[Run]) -> Iterator[Stre
             repeat = MoveAxis(steps, period * cycle // top * stride, block * cycle)
             for offset, at, axes in _peeled(chain, run.start + period * k, block):
                 outer = (repeat,) if steps > 1 else ()
-                yield Stretch(offset, position + block * k + at, (*outer, *axes))
+                yield StridedCopy(offset, position + block * k + at, (*outer, *axes))
         position += run.size
 
 
-def _peeled(chain: Sequence[AxisDigit], start: int, count: int) -> Iterator[Stretch]:
+def _peeled(chain: Sequence[AxisDigit], start: int, count: int) -> Iterator[StridedCopy]:
     """Yield the stretches of neighboring coordinates: the ends of blocks, and whole ones between.
 
     >>> tiles = (AxisDigit(0, 8, 4, stride=80), AxisDigit(0, 1, 8, stride=10))
@@ -229,10 +220,10 @@ def _peeled(chain: Sequence[AxisDigit], start: int, count: int) -> Iterator[Stre
     """
     units, strides = [digit.unit for digit in chain], known([digit.stride for digit in chain])
     if not chain and count > 0:
-        yield Stretch(0, 0, (MoveAxis(count, 0, 1),) if count > 1 else ())
+        yield StridedCopy(0, 0, (MoveAxis(count, 0, 1),) if count > 1 else ())
     for ranges in ranges_between(units, start, start + count) if chain else ():
         axes = list(zip(ranges, strides, units, strict=True))
-        yield Stretch(
+        yield StridedCopy(
             sum(stride * first for (first, _), stride, _ in axes),
             sum(unit * first for (first, _), _, unit in axes) - start,
             tuple(MoveAxis(n, stride, unit) for (_, n), stride, unit in axes if n > 1),
@@ -260,9 +251,7 @@ def copied_at_once(
     axes = common_axes(one.axes, other.axes)
     if axes is None:
         return False
-    counts, size = [axis.steps for axis in axes], items.itemsize
-    there = as_strided(into[other.offset :], counts, [axis.message * size for axis in axes])
-    there[...] = as_strided(items[one.offset :], counts, [axis.buffer * size for axis in axes])
+    _reached(into, other.offset, axes, 2)[...] = _reached(items, one.offset, axes, 1)
     return True
 
 
@@ -284,10 +273,9 @@ def common_axes(one: Sequence[MoveAxis], other: Sequence[MoveAxis]) -> list[Move
 
 def _copy(move: StridedCopy, buffer: NDArray[Any], message: NDArray[Any], *, into: bool) -> None:
     axes = move.axes
-    counts = [axis.steps for axis in axes]
     run = axes[-1].steps if axes and axes[-1][1:] == (1, 1) else 1
     size = buffer.itemsize
-    if run * size < _LONG_RUN and prod(counts) * size >= _LEAST_COMPILED:
+    if run * size < _LONG_RUN and prod(axis.steps for axis in axes) * size >= _LEAST_COMPILED:
         kernel = _kernel(axes, into, size)
         if kernel is not None:
             a, b = (_spanned(x, start, axes, side) for x, start, side in (
@@ -295,12 +283,17 @@ def _copy(move: StridedCopy, buffer: NDArray[Any], message: NDArray[Any], *, int
             ))  # fmt: skip
             kernel(b, a) if into else kernel(a, b)
             return
-    mine = as_strided(buffer[move.offset :], counts, [axis.buffer * size for axis in axes])
-    other = as_strided(message[move.position :], counts, [axis.message * size for axis in axes])
+    mine, other = _reached(buffer, move.offset, axes, 1), _reached(message, move.position, axes, 2)
     if into:
         mine[...] = other
     else:
         other[...] = mine
+
+
+def _reached(array: NDArray[Any], start: int, axes: Sequence[MoveAxis], side: int) -> NDArray[Any]:
+    """Return the elements that axes lead to from a start: side 1 is the buffer, 2 the message."""
+    counts, steps = [axis.steps for axis in axes], [axis[side] * array.itemsize for axis in axes]
+    return as_strided(array[start:], counts, steps)
 
 
 def _spanned(array: NDArray[Any], start: int, axes: Sequence[MoveAxis], side: int) -> NDArray[Any]:

@@ -24,6 +24,7 @@ from morello_layouts.core.recipe import known
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.machines.resharding.combs import Message
 from morello_layouts.machines.resharding.counts import (
+    ExchangeTotals,
     Traffic,
     TrafficFormulas,
     counts_of_sizes,
@@ -40,23 +41,6 @@ from morello_layouts.machines.resharding.steps import (
 )
 from morello_layouts.notations.sharding import Sharding
 from morello_layouts.proof.verdict import ALL_SIZES, Proof
-
-
-@frozen
-class ExchangeTotals(Displayed):
-    """What an exchange moves, in elements: ints, or SymPy expressions of symbolic sizes."""
-
-    json_keys: ClassVar = ("held", "needed", "kept", "moved", "condition")
-
-    held: Any  #: the elements on all devices before, copies counted.
-    needed: Any  #: those on all devices afterwards.
-    kept: Any  #: those that a device has before and afterwards.
-    moved: Any  #: ``needed - kept``.
-    #: what symbolic sizes must be, such as ``8 | M``; empty if nothing is left.
-    condition: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.moved} of {self.needed}{self.condition and f' if {self.condition}'}"
 
 
 @frozen(slots=False)
@@ -179,29 +163,26 @@ class Plan(Displayed):
         return traffic(self.exchange)
 
     @cached_property
+    def _counted(self) -> tuple[ExchangeTotals | None, str]:
+        """What moves; without it, why it was not counted."""
+        if self.source.recipe.names:
+            totals = counts_of_sizes(self.exchange, self.source.size_symbols)
+            why = "for symbolic sizes, bytes are counted of parts that are all equal"
+            return totals, "" if totals else why
+        try:
+            return self.traffic.totals, ""
+        except UnsupportedError as error:
+            return None, error.what
+
+    @property
     def totals(self) -> ExchangeTotals | None:
         """What moves; None if it cannot be counted, and ``uncounted`` says why."""
-        try:
-            if not self.source.recipe.names:
-                found = self.traffic
-                held, needed, kept = (int(x.sum()) for x in (found.held, found.needed, found.kept))
-                return ExchangeTotals(held, needed, kept, found.moved)
-        except UnsupportedError:
-            return None
-        totals = counts_of_sizes(self.exchange, self.source.size_symbols)
-        return None if totals is None else ExchangeTotals(*totals)
+        return self._counted[0]
 
     @property
     def uncounted(self) -> str:
         """Why nothing was counted; empty if it was."""
-        if self.totals is not None:
-            return ""
-        if self.source.recipe.names:
-            return "for symbolic sizes, bytes are counted of parts that are all equal"
-        try:
-            return str(self.traffic) and ""
-        except UnsupportedError as error:
-            return error.what
+        return self._counted[1]
 
     @property
     def moved_bytes(self) -> Any:

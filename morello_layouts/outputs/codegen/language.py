@@ -45,7 +45,12 @@ class IterationSpace:
     @property
     def taken(self) -> tuple[str, ...]:
         """The names that no loop can have: those of symbolic sizes and arrays."""
-        return *self.size_names, *(access.name for access in self.accesses)
+        return *self.size_names, *self.arrays
+
+    @property
+    def arrays(self) -> tuple[str, ...]:
+        """The names of the arrays."""
+        return tuple(access.name for access in self.accesses)
 
     @cached_property
     def size_names(self) -> tuple[str, ...]:

@@ -15,10 +15,8 @@ from morello_layouts.outputs.codegen.language import (
     Formulas,
     Guard,
     Loop,
-    NamedValue,
     PrintedNest,
     Statement,
-    Visit,
     words,
 )
 from morello_layouts.outputs.codegen.operations import Lowering, Op, use_counts
@@ -47,6 +45,7 @@ class MlirLanguage(LoopLanguage):
     )
     symbols: ClassVar[Mapping[Op, str]] = {Op.MUL: " * ", Op.DIV: " floordiv ", Op.MOD: " mod "}
     floors: ClassVar[bool] = True
+    indent: ClassVar[str] = "  "
     opening: ClassVar[str] = "func.func @{name}({arguments}) {{"
     typed: ClassVar[str] = "%{name}: index"
     array: ClassVar[str] = "%{name}: memref<?x{type}>"
@@ -195,33 +194,19 @@ class MlirLanguage(LoopLanguage):
         """Yield the lines of statements; before all of them, the constants that they need."""
         is_first = not self.constants
         self.constants.update({n: self.constant(n) for n in (0, 1)})
-        found = [line for one in statements for line in self._statement(one, depth)]
+        found = [*super().lines(statements, depth)]
         if is_first:
-            pad = "  " * depth
             for number, name in self.constants.items():
-                yield f"{pad}{name} = arith.constant {number} : index"
+                yield f"{self.indent * depth}{name} = arith.constant {number} : index"
         yield from found
 
-    def _statement(self, one: Statement, depth: int) -> Iterator[str]:
-        pad, lines = "  " * depth, list[str]()
-        match one:
-            case NamedValue():
-                lines = [f"{self.comment} {one.name}: {one.about}"] if one.about else []
-                self._apply([one.form], lines, one.name)
-            case Loop():
-                lines = self.head(one)
-            case Guard():
-                lines = self._guard(one)
-            case Visit():
-                lines = self.visit()
-        yield from (pad + line for line in lines)
-        if isinstance(one, Loop | Guard):
-            yield from self.lines(one.body, depth + 1)
-            yield pad + "}"
+    def value(self, name: str, form: AffineExpr) -> list[str]:
+        lines: list[str] = []
+        self._apply([form], lines, name)
+        return lines
 
     def head(self, loop: Loop) -> list[str]:
-        name = loop.axis.name
-        lines = [f"{self.comment} {name}: {loop.about}"] if loop.about else []
+        name, lines = loop.axis.name, list[str]()
         start = self.operand(loop.start, lines)
         if len(loop.stops) == 1:
             stop = self.operand(loop.stops[0], lines)
@@ -233,7 +218,7 @@ class MlirLanguage(LoopLanguage):
         """Return the name of a constant; no value of the nest has it."""
         return f"%{self.prefix}{number}".replace("-", "n")
 
-    def _guard(self, guard: Guard) -> list[str]:
+    def guard(self, guard: Guard) -> list[str]:
         lines, total = list[str](), ""
         for form, n in guard.conditions:
             one, other = self.operand(form, lines), self.operand(AffineExpr((), n), lines)

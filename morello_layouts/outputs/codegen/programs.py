@@ -60,6 +60,7 @@ class LoopLanguage(Operators, Language):
     floors: ClassVar[bool] = False  #: whether its division rounds down.
 
     comment: ClassVar[str] = "//"  #: the beginning of a comment.
+    indent: ClassVar[str] = "    "  #: what stands before the lines of a body.
     #: the head of a loop, of its variable ``v``, ``type``, ``start`` and ``stop``.
     loop: ClassVar[str] = "for ({type} {v} = {start}; {v} < {stop}; ++{v}) {{"
     #: the end of a loop, a condition and a function; empty if indentation ends them.
@@ -116,7 +117,7 @@ class LoopLanguage(Operators, Language):
         """Return a nest; as a function, if one is named, of the text of its arguments."""
         self.begin(nest, indices)
         space = nest.space
-        own = (*(a.name for a in space.accesses), *(axis.name for axis in nest.axes))
+        own = (*space.arrays, *(axis.name for axis in nest.axes))
         own = own if function is None else (function, *own)
         for name in (*own, *space.sizes, *space.size_names):
             if not self.is_name(name) or name in self.loop_words:
@@ -155,37 +156,43 @@ class LoopLanguage(Operators, Language):
         return None if self.types is None else self.types.kind(*intervals)
 
     def lines(self, statements: Sequence[Statement], depth: int = 0) -> Iterator[str]:
-        pad = "    " * depth
+        pad = self.indent * depth
         for one in statements:
-            match one:
-                case NamedValue():
-                    if one.about:
-                        yield f"{pad}{self.comment} {one.name}: {one.about}"
-                    yield pad + self.value(one.name, one.form)
-                case Loop() if one.axis.name in self.indices:
-                    yield from (pad + line for line in self.at_index(one))
-                    yield from self.lines(one.body, depth + 1)
-                    yield from [pad + self.end] if self.end else []
-                case Loop():
-                    yield from (pad + line for line in self.head(one))
-                    yield from self.lines(one.body, depth + 1)
-                    for counter in one.counters:
-                        yield from (f"{pad}    {line}" for line in self.next(counter))
-                    yield from [pad + self.end] if self.end else []
-                case Guard():
-                    parts = [self.below(form, n) for form, n in one.conditions]
-                    yield pad + self.condition.format(self.both.join(parts))
-                    yield from self.lines(one.body, depth + 1)
-                    yield from [pad + self.end] if self.end else []
-                case VectorBlock():
-                    yield from (pad + line for line in self.block(one))
-                    yield from self.lines(one.body, depth)
-                case Visit():
-                    yield from (pad + line for line in self.visit())
+            yield from (pad + line for line in self.first_lines(one))
+            if isinstance(one, VectorBlock):
+                yield from self.lines(one.body, depth)
+            elif isinstance(one, Loop | Guard):
+                yield from self.lines(one.body, depth + 1)
+                counters = one.counters if isinstance(one, Loop) else ()
+                yield from (pad + self.indent + x for each in counters for x in self.next(each))
+                yield from [pad + self.end] if self.end else []
 
-    def value(self, name: str, form: AffineExpr) -> str:
+    def first_lines(self, one: Statement) -> list[str]:
+        """Return the lines of a statement before those of its body."""
+        match one:
+            case NamedValue(name, form, about):
+                return [*self.about(name, about), *self.value(name, form)]
+            case Loop():
+                about = self.about(one.axis.name, one.about)
+                is_given = one.axis.name in self.indices
+                return [*about, *(self.at_index(one) if is_given else self.head(one))]
+            case Guard():
+                return self.guard(one)
+            case VectorBlock():
+                return self.block(one)
+            case Visit():
+                return self.visit()
+
+    def about(self, name: str, text: str) -> list[str]:
+        return [f"{self.comment} {name}: {text}"] if text else []
+
+    def value(self, name: str, form: AffineExpr) -> list[str]:
         kind = self.kind(form.interval if form.terms else self.lowering.size(name).interval)
-        return self.statement(name, self.text(form, kind), kind)
+        return [self.statement(name, self.text(form, kind), kind)]
+
+    def guard(self, guard: Guard) -> list[str]:
+        parts = [self.below(form, n) for form, n in guard.conditions]
+        return [self.condition.format(self.both.join(parts))]
 
     def below(self, form: AffineExpr, bound: Int) -> str:
         """Return the condition that a form is below a bound."""
@@ -195,8 +202,7 @@ class LoopLanguage(Operators, Language):
 
     def head(self, loop: Loop) -> list[str]:
         name = loop.axis.name
-        own = self.kind(Interval(0, loop.axis.size))
-        lines = [f"{self.comment} {name}: {loop.about}"] if loop.about else []
+        own, lines = self.kind(Interval(0, loop.axis.size)), list[str]()
         stop = self.end_of(loop, own)
         if len(loop.stops) > 1:
             lines.append(self.statement(self.ends[name], stop, own))
@@ -226,9 +232,8 @@ class LoopLanguage(Operators, Language):
     def at_index(self, loop: Loop) -> list[str]:
         """Return the lines before the body of a loop of which a machine gives the index."""
         name, own = loop.axis.name, self.kind(Interval(0, loop.axis.size))
-        about = [f"{self.comment} {name}: {loop.about}"] if loop.about else []
         index = self.statement(name, self.indices[name], own)
-        return [*about, index, self.condition.format(f"{name} < {closed(self.end_of(loop, own))}")]
+        return [index, self.condition.format(f"{name} < {closed(self.end_of(loop, own))}")]
 
     def block(self, block: VectorBlock) -> list[str]:
         """Return the lines before the body of loops that are vectors."""
@@ -335,7 +340,7 @@ class LoopLanguage(Operators, Language):
 
     def default(self) -> str:
         """Return the body of a nest without one: of two arrays, the second is a copy."""
-        parts = [f"{access.name}[{{{access.name}}}]" for access in self.nest.space.accesses]
+        parts = [f"{name}[{{{name}}}]" for name in self.nest.space.arrays]
         if self.nest.is_copy:
             return f"{parts[1]} = {parts[0]}{self.stop}"
         return f"{self.comment} {', '.join(parts)}"

@@ -390,13 +390,12 @@ class TritonLanguage(PythonLanguage):
     @property
     def masks(self) -> dict[str, AffineExpr | None]:
         """The names of masks, each with the offset whose coordinates it is over; None for all."""
-        forms = dict(self.offsets)
-        return {"mask": None, **{f"mask_{a}": forms.get(a) for a in self.nest.plan.results}}
+        offsets = self.offsets
+        return {"mask": None, **{f"mask_{a}": offsets.get(a) for a in self.nest.plan.results}}
 
     @property
-    def offsets(self) -> Iterable[tuple[str, AffineExpr]]:
-        names = (access.name for access in self.nest.space.accesses)
-        return zip(names, self.nest.forms, strict=True)
+    def offsets(self) -> dict[str, AffineExpr]:
+        return dict(zip(self.nest.space.arrays, self.nest.forms, strict=True))
 
     def visit(self) -> list[str]:
         masks = {name: name for name in self.masks}  # they have their names in the body
@@ -405,11 +404,11 @@ class TritonLanguage(PythonLanguage):
     def default(self) -> str:
         inner = {axis.name for axis in self.nest.axes[-self.vectors :]}
         values, masks = [], []
-        for name, form in self.offsets:
+        for name, form in self.offsets.items():
             is_whole = inner <= {v.name for v in form.variables()}
             masks.append("mask" if is_whole else f"mask_{name}")  # as many dimensions as pointers
             values.append(f"tl.load({name} + {{{name}}}, mask={{{masks[-1]}}})")
-        names = [access.name for access in self.nest.space.accesses]
+        names = self.nest.space.arrays
         if self.nest.is_copy:
             return f"tl.store({names[1]} + {{{names[1]}}}, {values[0]}, mask={{{masks[1]}}})"
         pairs = zip(names, values, strict=True)

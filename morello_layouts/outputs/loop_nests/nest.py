@@ -10,13 +10,13 @@ from morello_layouts.core.checks import require_type
 from morello_layouts.core.expr import OPERATIONS, AffineExpr, Var
 from morello_layouts.core.expr.affine import divisions
 from morello_layouts.core.expr.assumptions import checked_sizes
-from morello_layouts.core.expr.sizes import Int, is_nonnegative
+from morello_layouts.core.expr.sizes import Int
 from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.lazy import importing
 from morello_layouts.errors import LayoutError
 from morello_layouts.outputs.codegen.language import Counter, IterationSpace, LoopAxis, NestPlan
 from morello_layouts.outputs.codegen.targets import loop_language
-from morello_layouts.outputs.loop_nests.space import Digits, Limit, falling, physical
+from morello_layouts.outputs.loop_nests.space import Digits, Limit, falling, falls, physical
 from morello_layouts.outputs.loop_nests.tree import Builder, Edges, Hoist, PlannedNest, counted
 
 if TYPE_CHECKING:
@@ -84,33 +84,26 @@ class LoopNest(Displayed):
     @property
     def maps(self) -> dict[str, str]:
         """The offset of each array as a formula of the loops."""
-        return {
-            a.name: str(form)
-            for a, form in zip(self.space.accesses, self.digits.forms, strict=True)
-        }
+        return {name: str(form) for name, form in self._forms.items()}
 
-    def _planned(self, *, counts: bool) -> NestPlan:
-        arrays = [access.name for access in self.space.accesses]
-        taken = {*self.order, *self.space.names}
-        hoist = Hoist(self.axes, taken)
-        depth = len(self.axes)
-        found = {
-            name: hoist.at(form, depth, name)
-            for name, form in zip(arrays, self.digits.forms, strict=True)
-        }
+    @property
+    def _forms(self) -> dict[str, AffineExpr]:
+        return dict(zip(self.space.arrays, self.digits.forms, strict=True))
+
+    def planned(
+        self, *, counts: bool = True, edges: Edges | None = None, vectors: int = 0
+    ) -> PlannedNest:
+        """Return the nest as it is printed, of its own edges by default."""
+        taken, depth = {*self.order, *self.space.names}, len(self.axes)
+        hoist, forms = Hoist(self.axes, taken), self.digits.forms
+        found = {name: hoist.at(form, depth, name) for name, form in self._forms.items()}
         for name, form in self.digits.coordinates.items():
             if f"{{{name}}}" in self.body:
                 found[name] = hoist.whole(form, depth, name)
         counters: tuple[Counter, ...] = ()
         if counts and self.axes:
             found, counters = counted(found, self.axes[-1], taken)
-        return NestPlan(tuple(map(tuple, hoist.values)), found, counters)
-
-    def planned(
-        self, *, counts: bool = True, edges: Edges | None = None, vectors: int = 0
-    ) -> PlannedNest:
-        """Return the nest as it is printed, of its own edges by default."""
-        plan, forms = self._planned(counts=counts), self.digits.forms
+        plan = NestPlan(tuple(map(tuple, hoist.values)), found, counters)
         limits, about = self.digits.limits, self._about
         builder = Builder(self.axes, limits, plan, edges or self.edges, about, vectors=vectors)
         statements = builder.statements()
@@ -119,7 +112,7 @@ class LoopNest(Displayed):
     @property
     def offsets(self) -> dict[str, AffineExpr]:
         """The offset of each array in the innermost loop, over values of the loops outside."""
-        return {access.name: self.walk.plan.results[access.name] for access in self.space.accesses}
+        return {name: self.walk.plan.results[name] for name in self.space.arrays}
 
     @cached_property
     def walk(self) -> PlannedNest:
@@ -132,10 +125,7 @@ class LoopNest(Displayed):
 
         A length may be symbolic.
         """
-        return {
-            a.name: self._run(form)[1]
-            for a, form in zip(self.space.accesses, self.digits.forms, strict=True)
-        }
+        return {name: self._run(form)[1] for name, form in self._forms.items()}
 
     def _run(self, form: AffineExpr) -> tuple[str, Int]:
         """Return the outermost loop of the contiguous ones, and the length of the run."""
@@ -175,19 +165,11 @@ class LoopNest(Displayed):
     def _about(self) -> dict[str, str]:
         """For each loop what it walks over."""
         found = {}
-        runs = [
-            (*self._run(f), a.name)
-            for a, f in zip(self.space.accesses, self.digits.forms, strict=True)
-        ]
+        runs = [(*self._run(form), name) for name, form in self._forms.items()]
         for axis in self.axes:
-            text = _about(
-                axis, [a for a in self.digits.axes.values() if a.coordinate == axis.coordinate]
-            )
-            terms = self.digits.coordinates[axis.coordinate].terms
-            if any(
-                isinstance(v, Var) and v.name == axis.name and is_nonnegative(-1 - c)
-                for v, c in terms
-            ):
+            own = [a for a in self.digits.axes.values() if a.coordinate == axis.coordinate]
+            text = _about(axis, own)
+            if falls(self.digits.coordinates[axis.coordinate], axis.name):
                 text += ", backwards"
             for first, length, name in runs:
                 if first == axis.name and length != 1:

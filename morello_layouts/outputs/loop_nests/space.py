@@ -290,7 +290,12 @@ def physical(digits: Digits, form: AffineExpr) -> tuple[LoopAxis, ...]:
 def falling(space: IterationSpace, which: int) -> frozenset[str]:
     """Return the coordinates along which the offset in an array falls."""
     form = space.accesses[which].form
-    return frozenset(name for name in space.sizes if is_nonnegative(-1 - stride_in(form, name)))
+    return frozenset(name for name in space.sizes if falls(form, name))
+
+
+def falls(form: AffineExpr, name: str) -> bool:
+    """Whether a form falls along an axis."""
+    return is_nonnegative(-1 - stride_in(form, name))
 
 
 def named(digits: Digits, order: Sequence[str]) -> tuple[LoopAxis, ...]:

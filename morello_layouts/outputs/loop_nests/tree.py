@@ -5,7 +5,7 @@ A value is computed at the outermost loop at which it is known; counters replace
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias
 
@@ -21,7 +21,7 @@ from morello_layouts.core.expr import (
 )
 from morello_layouts.core.expr.affine import with_operands
 from morello_layouts.core.expr.sizes import Int, SizeExpr, ceil_quotient, evaluated, is_nonnegative
-from morello_layouts.core.expr.substitution import replace_digits, substitute
+from morello_layouts.core.expr.substitution import replace_digits
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.limits import LOOP_PARTS
 from morello_layouts.errors import UnsupportedError
@@ -38,6 +38,7 @@ from morello_layouts.outputs.codegen.language import (
     Visit,
     fresh,
 )
+from morello_layouts.outputs.codegen.printer import fresh_names
 from morello_layouts.outputs.loop_nests.space import Digits, Limit
 
 
@@ -130,14 +131,6 @@ class Hoist:
         return name
 
 
-def expanded(form: AffineExpr, values: Iterable[NamedValue]) -> AffineExpr:
-    """Return a form with the forms of values in place of their names, outer values first."""
-    known: dict[str, AffineExpr] = {}
-    for value in values:
-        known[value.name] = substitute(value.form, known)
-    return substitute(form, known)
-
-
 _LARGEST = 2**31
 """Counters stay below this, so that their type never depends on a step."""
 
@@ -164,25 +157,23 @@ class _Counters:
     """The counters of a loop so far, by operand and divisor."""
 
     def __init__(self, axis: LoopAxis, taken: set[str]) -> None:
-        self.axis, self.taken = axis, taken
+        self.axis = axis
+        self.quotients, self.rests = (fresh_names(taken, stem) for stem in "qr")
         self.known: dict[tuple[AffineExpr, int, int | None], list[str]] = {}
 
     def change(self, digit: Digit) -> AffineExpr:
-        s, n = digit.divisor, digit.modulus
-        if s == 1 and n is not None:
-            s, n, is_rest = n, None, True
-        else:
-            is_rest = False
+        is_rest = digit.divisor == 1 and digit.modulus is not None
+        s, n = (digit.modulus, None) if is_rest else (digit.divisor, digit.modulus)
         step = dict(digit.operand.terms).get(self.axis.variable.as_atom() or digit, 0)
         if not self._is_counted(digit.operand, step, s, n):
             operand = replace_digits(digit.operand, self.change)
             return AffineExpr(((Digit(operand, digit.divisor, digit.modulus), 1),), 0)
         assert isinstance(s, int)
         key = self._key(digit.operand, s, n if isinstance(n, int) else None, is_rest)
-        names = self.known.setdefault(key, ["", self._fresh("r")])
+        names = self.known.setdefault(key, ["", next(self.rests)])
         if is_rest:
             return variable(names[1], *digit.interval)
-        names[0] = names[0] or self._fresh("q")
+        names[0] = names[0] or next(self.quotients)
         return variable(names[0], *digit.interval)
 
     def _key(
@@ -201,13 +192,6 @@ class _Counters:
         if lo is None or not is_nonnegative(lo):
             return False
         return step % s != 0 and (n is None or step // s + 1 <= n)
-
-    def _fresh(self, stem: str) -> str:
-        k = 0
-        while f"{stem}{k}" in self.taken:
-            k += 1
-        self.taken.add(f"{stem}{k}")
-        return f"{stem}{k}"
 
     def counters(self) -> tuple[Counter, ...]:
         found = []
@@ -233,8 +217,8 @@ class PlannedNest(PrintedNest):
         at = dict(sizes)
         for _ in self._turns(self.statements, at):
             element = tuple(form.evaluate(at) for form in self.digits.coordinates.values())
-            names = (access.name for access in self.space.accesses)
-            yield element, {name: self.plan.results[name].evaluate(at) for name in names}
+            offsets = ((name, self.plan.results[name]) for name in self.space.arrays)
+            yield element, {name: form.evaluate(at) for name, form in offsets}
 
     def _turns(self, statements: Sequence[Statement], at: dict[str, int]) -> Iterator[None]:
         """Yield at each visit, with the values of all names."""
