@@ -111,7 +111,7 @@ CHOICES: Final = replace(
         _TOKEN.replace(
             "(?:floor|",
             r"(?:(?:(?:T|tir|tirx|tl|np|torch|triton)\.)?(?:[mM]in|[mM]ax|minimum|maximum|[aA]bs|[sS]elect|where"
-            r"|if_then_else|likely|ceildiv|CeilDiv|cdiv|floordiv|floormod)(?=\s*\()|floor|",
+            r"|if_then_else|likely|ceildiv|CeilDiv|cdiv|floordiv|floormod|truncdiv|truncmod)(?=\s*\()|floor|",
         ).replace(r"(\*\*|", r"([<>=!]=|[<>](?![<>])|&&|\|\||!|\*\*|"),
         re.ASCII,
     ),
@@ -127,10 +127,22 @@ _NAMES: Final = {
 }  # fmt: skip
 _FEWEST: Final = {
     **dict.fromkeys(("Mod", "BitXor", "FloorDiv", "CleanDiv", "ceildiv", "min", "max"), 2),
+    **dict.fromkeys(("truncdiv", "truncmod"), 2),
     **dict.fromkeys(("ModularIndexing", "select"), 3),
 }
 _MOST: Final = {**_FEWEST, "BitXor": inf, "min": inf, "max": inf}
 _LOOSEST: Final = 30
+
+
+def _towards_zero(x: AffineExpr, n: Int) -> AffineExpr:
+    zero = AffineExpr((), 0)
+    return divide(call("max", x, zero), n) - divide(call("max", -x, zero), n)
+
+
+_TRUNCATED: Final[Mapping[str, Callable[[AffineExpr, Int], AffineExpr]]] = {
+    "truncdiv": _towards_zero,
+    "truncmod": lambda x, n: x - n * _towards_zero(x, n),
+}
 
 
 class _Group:
@@ -343,6 +355,8 @@ class ExpressionReader:
             return Placed(call("max", self._whole(of).form, -self._whole(of).form), of.start)
         if group.call == "ceildiv":
             return self._by_number(lambda x, n: -divide(-x, n), self._whole(of), others[0])
+        if group.call in ("truncdiv", "truncmod"):
+            return self._by_number(_TRUNCATED[group.call], self._whole(of), others[0])
         if group.call == "Mod":
             return self._by_number(remainder, self._whole(of), others[0])
         if others and group.call != "BitXor":  # Inductor's

@@ -19,7 +19,6 @@ from morello_layouts.core.expr.sizes import (
     SizeExpr,
     ceil_quotient,
     common_divisor,
-    evaluated,
     is_nonnegative,
     sign,
 )

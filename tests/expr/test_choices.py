@@ -32,8 +32,8 @@ def test_a_wrong_answer_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_sympy_and_isl_agree_with_the_text() -> None:
-    asked = 0
-    for question in questions(7, 120):
+    asked = refuted = 0
+    for question in questions(7, 60):
         if "N" in question.bounds or (failure(question) or "").startswith("refused"):
             continue
         form = form_of(question.text, question.bounds)
@@ -42,8 +42,11 @@ def test_sympy_and_isl_agree_with_the_text() -> None:
         for at in question.grids():
             assert np.all(evaluate(question.tree, at) == back.evaluate(at)), question
         asked += proof.are_equal(form, back).holds is True
-        assert proof.are_equal(form, form + 1).holds is False
-    assert asked > 30
+        unequal = proof.are_equal(form, form + 1).holds  # None where ISL spent its budget
+        assert unequal is not True, question
+        refuted += unequal is False
+    assert asked > 15
+    assert refuted > 20
 
 
 @each_row(
@@ -68,6 +71,7 @@ def test_sympy_and_isl_agree_with_the_text() -> None:
         ("(n%32)//4*4 + n//4", "n=-32..100", "n % 8 == 0", "Mod(n, 32) + floor(n/4)"),
         ("min(n, m)//8*8", "n=0..M, m=0..100", "n % 8 == 0, m % 4 == 0, n <= m", "n"),
         ("N*j // 2 * 2", "j=0..3, N=1..", "j % 2 == 0", "N*j"),
+        ("T.truncdiv(i - 8, 4) + T.truncmod(i, 4)", "i=0..7", None, "Mod(i, 4) - floor(-i/4) - 2"),
         ("s0 mod 4 + (s0 floordiv 4) * 4 + s0 ceildiv (4)", "s0=1..4", None, "s0 + 1"),
         ("select(n % 8 == 0, n//8*8, n)", "n=0..100", None, "n"),
         ("(N*i + 3) % 8", None, ["N % 4 == 0", "N % 8 == 0"], "3"),

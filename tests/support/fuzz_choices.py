@@ -32,6 +32,8 @@ SPELLINGS: Mapping[str, tuple[str, ...]] = {
     "abs": ("abs({})",),
     "ceildiv": ("ceildiv({}, {})", "cdiv({}, {})", "CeilDiv({}, {})", "ceil({}/{})", "-(-{}//{})"),
     "//": ("{}//{}", "FloorDiv({}, {})", "floor({}/{})", "T.floordiv({}, {})"),
+    "truncdiv": ("T.truncdiv({}, {})",),
+    "truncmod": ("T.truncmod({}, {})",),
     "%": ("{}%{}", "Mod({}, {})", "T.floormod({}, {})", "ModularIndexing({}, 1, {})"),
     "and": ("({} and {})", "({} & {})", "({} && {})"),
     "or": ("({} or {})", "({} | {})", "({} || {})"),
@@ -43,7 +45,9 @@ SPELLINGS: Mapping[str, tuple[str, ...]] = {
 OPERATIONS: Mapping[str, Any] = {
     "+": np.add, "-": np.subtract, "*": np.multiply, "//": np.floor_divide, "%": np.mod,
     "min": np.minimum, "max": np.maximum, "select": np.where, "abs": np.abs,
-    "ceildiv": lambda a, n: -(-a // n), "<": np.less, "<=": np.less_equal, ">": np.greater,
+    "ceildiv": lambda a, n: -(-a // n), "truncmod": np.fmod,
+    "truncdiv": lambda a, n: np.sign(a) * (np.abs(a) // n),
+    "<": np.less, "<=": np.less_equal, ">": np.greater,
     ">=": np.greater_equal, "==": np.equal, "!=": np.not_equal, "and": np.logical_and,
     "or": np.logical_or, "not": np.logical_not, "mask": lambda c: np.asarray(c) * 1,
     "masked": lambda a, c: a * np.asarray(c),
@@ -109,12 +113,13 @@ def value(rng: Random, names: list[str], depth: int, sized: bool) -> Tree:
         return value(rng, names, depth - 1, sized)
 
     op = rng.choice(["+", "+", "-", "*", "//", "//", "%", "min", "min", "max", "max", "select",
-                     "select", "abs", "ceildiv", "mask", "masked"])  # fmt: skip
+                     "select", "abs", "ceildiv", "truncdiv", "truncmod", "mask",
+                     "masked"])  # fmt: skip
     if op in ("+", "-", "min", "max"):
         return (op, part(), part())
     if op == "*":
         return (op, rng.choice((2, 3, 4, -1, -2)), part())
-    if op in ("//", "%", "ceildiv"):
+    if op in ("//", "%", "ceildiv", "truncdiv", "truncmod"):
         return (op, part(), rng.choice([*NUMBERS, *(["N"] * 3 if sized else [])]))
     if op == "select":
         return (op, condition(rng, names, depth - 1, sized), part(), part())
