@@ -179,6 +179,7 @@ class Level(NamedTuple):
     own: bool = False
     #: the elements of each block, if they are listed; all of them together are the extent or more.
     sizes: tuple[int, ...] = ()
+    whole: int = 1  #: the pieces of one size that a block is cut into further on.
 
 
 Cut: TypeAlias = tuple[Level, ...]
@@ -286,7 +287,8 @@ class Sharding:
                 _require_blocks(dim, within, block, needed, count)
             else:
                 assert count is not None
-                block = ceil_quotient(within, count) or 1  # of no elements, blocks of one
+                pieces = ceil_quotient(within, count * level.whole)
+                block = pieces * level.whole or 1  # of no elements, blocks of one
                 if level.own:
                     _require_even(dim, extent, found, count)
             found.append(MeshDigit(block, count, level.axes, level.first))

@@ -434,7 +434,11 @@ class DTensorSharding(Placement):
 
 
 def _add_shard(levels: list[Level], axis: str, size: Int, factor: int) -> None:
-    """Cut what is left on a device: pieces that an earlier strided shard left, or the rest."""
+    """Cut what is left on a device into ``factor`` rows, and each of them along an axis.
+
+    Rows are pieces that an earlier strided shard left, so many of them that the axis divides these,
+    or one, which is cut inside.
+    """
     if size == 1 and factor == 1:
         levels += [] if levels else [Level((axis,))]
         return
@@ -444,18 +448,25 @@ def _add_shard(levels: list[Level], axis: str, size: Int, factor: int) -> None:
         is_chunk = factor == 1 and len(levels) > 0
         levels.append(Level((axis,), own=is_chunk))
         return
-    k = pieces[0]
-    parts = levels[k].parts
-    assert parts is not None
-    if len(pieces) > 1 or factor > 1 or not isinstance(size, int) or parts % size:
+    piece = levels[pieces[0]]
+    assert piece.parts is not None
+    row, rest = divmod(piece.parts, factor)
+    if len(pieces) == 1 and row == 1 and not rest:
+        levels.append(Level((axis,)))
+        return
+    if len(pieces) > 1 or rest or not isinstance(size, int) or row % size:
         raise UnsupportedError(
-            f"{parts} pieces of a _StridedShard are cut again in {size}"
+            f"{piece.parts} pieces of a _StridedShard are cut again in {size}"
             + (f", strided by {factor}" if factor > 1 else ""),
             "a device's part is then not blocks of one size",
             "give a split factor that the later axes of the dimension divide",
         )
-    left = parts // size
-    levels[k : k + 1] = [Level((axis,)), *([Level((), None, left)] if left > 1 else [])]
+    left = row // size
+    levels[pieces[0] : pieces[0] + 1] = [
+        *([piece._replace(parts=factor, whole=row * piece.whole)] if factor > 1 else []),
+        piece._replace(axes=(axis,), parts=None, whole=left * piece.whole),
+        *([Level((), None, left, whole=piece.whole)] if left > 1 else []),
+    ]
 
 
 class Cyclic(NamedTuple):

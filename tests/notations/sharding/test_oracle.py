@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -97,6 +99,64 @@ def test_torch_has_the_same_parts_where_it_is_right(row: dict[str, Any]) -> None
         assert factor > 1
         assert n % (factor * count)
         assert any("168134" in note for note in m.warnings)
+
+
+def strided(mesh: Sequence[int], factors: Sequence[int]) -> str:
+    words = (f"_StridedShard(0, split_factor={f})" if f > 1 else "Shard(0)" for f in factors)
+    return f"[{', '.join(words)}], mesh=({', '.join(map(str, mesh))})"
+
+
+def parts(text: str) -> list[list[int]]:
+    """The elements of each device, in the order of its buffer."""
+    m = ml.index_map(text)
+    devices, size = m.physical_shape
+    places = [[m.element(device=d, offset=p) for p in range(size)] for d in range(devices)]
+    return [[x[0] for x in row if x] for row in places]
+
+
+def test_orders_in_which_torch_cuts_a_dimension() -> None:
+    """DTensorSpec's placements for an order of the mesh's axes cut it in that order."""
+    refused = 0
+    for line in lines("torch_shard_orders.tsv"):
+        mesh, order, factors = ([int(x) for x in part.split(",")] for part in line.split("\t"))
+        n, wanted = 2 * prod(mesh), []
+        for at in product(*map(range, mesh)):
+            held = np.arange(n)
+            for axis in order:
+                held = np.split(held, mesh[axis])[at[axis]]
+            wanted.append(held.tolist())
+        try:
+            assert parts(f"f32[{n}], {strided(mesh, factors)}") == wanted
+        except ml.ParseError:
+            refused += 1
+    assert refused == 4  # of 70, on meshes of four axes
+
+
+UNEVEN = [
+    (13, (3, 2), (8, 1)), (26, (2, 2), (4, 1)), (31, (4, 3), (6, 1)), (17, (1, 2, 2), (4, 2, 1)),
+    (38, (1, 2), (8, 1)), (31, (4, 3, 2), (6, 2, 1)), (17, (2, 4), (8, 1)), (29, (2, 2), (2, 2)),
+]  # fmt: skip
+
+
+@each_row("n, mesh, factors", UNEVEN)
+def test_pieces_with_padding_are_cut_again(
+    n: int, mesh: tuple[int, ...], factors: tuple[int, ...]
+) -> None:
+    held = {(): np.arange(n)}
+    for count, factor in zip(mesh, factors, strict=True):
+        held = {(*at, d): part for at, own in held.items()
+                for d, part in enumerate(columns(own, factor, count))}  # fmt: skip
+    wanted = [[x for x in held[at].tolist() if x >= 0] for at in product(*map(range, mesh))]
+    assert parts(f"f32[{n}], {strided(mesh, factors)}") == wanted
+
+
+def columns(held: np.ndarray, factor: int, count: int) -> list[np.ndarray]:
+    """Unflatten with padding to rows, chunk the columns, flatten; -1 is padding."""
+    width = -(-len(held) // factor)
+    step = -(-width // count)
+    rows_ = np.full((factor, step * count), -1)
+    rows_[:, :width] = np.append(held, np.full(factor * width - len(held), -1)).reshape(factor, -1)
+    return [rows_[:, d * step : (d + 1) * step].reshape(-1) for d in range(count)]
 
 
 def unflattened(n: int, factor: int, count: int) -> list[list[int]]:
