@@ -218,6 +218,7 @@ TPU_COMPILER_SECONDS: Final = 600
 TPU_COMPILER_MEMORY: Final = 16 << 30  #: Bytes of memory that the TPU compiler's process may take.
 ADVICE_COMPILATIONS: Final = 100  #: Programs that are compiled to find advice: each takes 0.3 s.
 ADVICE_JOBS: Final = 4  #: Programs that are compiled at once: each takes a processor, a gigabyte.
+ADVICE_KEPT: Final = 10_000  #: Programs whose figures a folder keeps: of 100 searches, 40 MiB.
 ADVICE_CODE_SECONDS: Final = 60  #: Time to make code, which tells cycles; memory is known before.
 ADVICE_TOGETHER: Final = 8  #: Changes that are added to the best one, one after the other.
 #: Time in which a changed function is compared with the given one on the CPU.

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
+from morello_layouts.programs.tpu_compiler.advice import Advised
 from morello_layouts.programs.tpu_compiler.compare import argument, difference
 from morello_layouts.programs.tpu_compiler.compilation import Figures
 from morello_layouts.programs.tpu_compiler.process import Compiler
@@ -24,6 +25,7 @@ from jax import lax, numpy as jnp  # noqa: E402
 from morello_layouts.programs.tpu_compiler import arguments, operations, values  # noqa: E402
 from morello_layouts.programs.tpu_compiler.operations import sites  # noqa: E402
 from morello_layouts.programs.tpu_compiler.program import (  # noqa: E402
+    Change,
     load_arguments,
     load_function,
     trace,
@@ -291,42 +293,65 @@ def test_advice_shows_what_is_better_and_remembers(tmp_path: Path) -> None:
     assert kept.advice[0].after == advice.advice[0].after
 
 
-def test_changed_function_that_differs_is_not_shown() -> None:
-    from morello_layouts.programs.tpu_compiler.advise import _Checks, _Trial, _Trials, _Tried
-    from morello_layouts.programs.tpu_compiler.program import Change
+def test_a_folder_keeps_the_figures_that_were_used_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A damaged file is compiled again; files of the user stay; a folder may take no files."""
+    search = sys.modules["morello_layouts.programs.tpu_compiler.advise"]
+    fake = Compiler((sys.executable, FAKE, "donation"))
+    advise = partial(ml.tpu.advise, lambda x: x + 1, "f32[512,128]", compiler=fake, budget=0)
+    (tmp_path / "of_the_user.json").write_text("{}")
+    wanted = advise(memory=tmp_path).before
+    (kept,) = tmp_path.glob("v5e_*.json")
+    for text in ("", "[]", '{"figures": {}, "layouts": [], "held": {}}'):
+        kept.write_text(text)
+        assert advise(memory=tmp_path).before == wanted
+    monkeypatch.setattr(search, "ADVICE_KEPT", 2)
+    first, second = (kept.with_name(kept.name.replace("v5e", name)) for name in ("v4", "v5p"))
+    for age, path in enumerate((kept, second, first)):
+        path.write_text(kept.read_text())
+        os.utime(path, (1e9 - age, 1e9 - age))
+    os.utime(kept, (0, 0))  # but it is used now
+    advise(memory=tmp_path)
+    assert {*tmp_path.iterdir()} == {tmp_path / "of_the_user.json", kept, second}
+    assert advise(memory=tmp_path / "of_the_user.json").before == wanted
 
-    program = trace(lambda x: x + 1, ("f32[8]",))
-    trials = _Trials("v5e", Compiler(("false",)), None, None, math.inf)
-    checks = _Checks(program, (), trials)
-    good = program.with_function(lambda x: [1 + x])
-    bad = program.with_function(lambda x: [x + 2])
-    candidate = Change("kind", "change", "where", lambda p: p)
+
+def checked(program: Any, *changes: Change, is_over: bool = False) -> list[Advised | None]:
+    """Return what the comparison of changed functions says."""
+    from morello_layouts.programs.tpu_compiler.advise import _Checks, _Trial, _Trials, _Tried
+
     pytest.importorskip("flatbuffers", reason="jax.export needs it")
+    trials = _Trials("v5e", Compiler(("false",)), None, None, -1 if is_over else math.inf)
     trial = _Trial(Figures(1, 0, 0, None), ())
-    same = _Tried(candidate, program, trial)
-    tried = [_Tried(candidate, good, trial), same, _Tried(candidate, bad, trial)]
-    found, unchanged, other = checks.advised(tried)
+    tried = [_Tried(change, change.apply(program), trial) for change in changes]
+    return _Checks(program, (), trials).advised(tried)
+
+
+def test_changed_function_that_differs_is_not_shown() -> None:
+    program = trace(lambda x: x + 1, ("f32[8]",))
+    good, same, bad = (
+        Change("kind", "change", "where", apply)
+        for apply in (
+            lambda p: p.with_function(lambda x: [1 + x]),
+            lambda p: p,
+            lambda p: p.with_function(lambda x: [x + 2]),
+        )
+    )
+    found, unchanged, other = checked(program, good, same, bad)
     assert found is not None
     assert unchanged is not None
     assert (found.equal, found.difference, other) == (True, 0.0, None)
     assert unchanged.note == "the function itself is unchanged"
-    trials.stopped.set()
-    assert [a and a.note for a in checks.advised(tried[:1])] == [
-        "not compared: the search was ended"
-    ]
+    (ended,) = checked(program, good, is_over=True)
+    assert ended is not None
+    assert ended.note == "not compared: the search was ended"
 
 
 def test_rounding_of_arguments_is_measured_and_told() -> None:
     """An exponential makes the rounding of bf16 large; a program alone would leave it out."""
-    from morello_layouts.programs.tpu_compiler.advise import _Checks, _Trial, _Trials, _Tried
-
-    pytest.importorskip("flatbuffers", reason="jax.export needs it")
     program = trace(lambda x: jnp.exp(12 * x).max(0), ("f32[1024,64]",))
-    candidate = next(arguments.narrow_types(program))
-    trial = _Trial(Figures(1, 0, 0, None), ())
-    tried = _Tried(candidate, candidate.apply(program), trial)
-    trials = _Trials("v5e", Compiler(("false",)), None, None, math.inf)
-    (found,) = _Checks(program, (), trials).advised([tried])
+    (found,) = checked(program, next(arguments.narrow_types(program)))
     x = argument(program.avals[0], 0)
     wanted, rounded = (
         np.exp(12 * a.astype(np.float64)).max(0) for a in (x, x.astype(jnp.bfloat16))
@@ -340,6 +365,23 @@ def test_rounding_of_arguments_is_measured_and_told() -> None:
     assert found.equal is False
     assert "the same" not in found.note
     assert found.note.endswith("yours to judge")
+
+
+def test_kernels_that_no_cpu_runs_are_not_compared() -> None:
+    """A program with a Pallas kernel for TPUs is advised on all the same."""
+    from jax.experimental import pallas
+
+    def doubled(source: Any, target: Any) -> None:
+        target[...] = source[...] * 2
+
+    kernel = pallas.pallas_call(doubled, out_shape=jax.ShapeDtypeStruct((300, 64), jnp.float32))
+    program = trace(kernel, ("f32[300,64]",))
+    changes = [*arguments.donations(program), *arguments.other_forms(program)]
+    found = [a and (a.equal, a.note) for a in checked(program, *changes)]
+    assert found[0] == (True, "the function itself is unchanged")
+    assert {*found[1:]} == {
+        (None, "not compared: Only interpret mode is supported on CPU backend.")
+    }
 
 
 def test_memory_that_costs_cycles_has_its_own_list() -> None:

@@ -9,11 +9,11 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
-from itertools import islice
+from itertools import chain, islice
 from math import inf
 from pathlib import Path
 from threading import Event, current_thread, main_thread
@@ -30,6 +30,7 @@ from morello_layouts.core.limits import (
     ADVICE_CODE_SECONDS,
     ADVICE_COMPILATIONS,
     ADVICE_JOBS,
+    ADVICE_KEPT,
     ADVICE_TOGETHER,
 )
 from morello_layouts.errors import LayoutError
@@ -118,17 +119,15 @@ class _Trials:
         key = f"{self.generation}_{key}" + ("_memory" if compiler.until else "")
         if key in self.known:
             return self.known[key]
-        kept = None if self.memory is None else self.memory / f"{key}.3_{_version()}.json"
-        if kept is not None and kept.is_file():
-            read = json.loads(kept.read_text())
-            held = {int(n): size for n, size in read["held"].items()}
-            found: _Trial | None = _Trial(Figures(**read["figures"]), tuple(read["layouts"]), held)
-        else:
+        kept = self.memory and self.memory / f"{key}.3_{_version()}.json"
+        found = _read(kept) if kept else None
+        if found is None:
             found = self._compiled(module, devices, compiler)
-            if kept is not None and found is not None:
-                kept.parent.mkdir(parents=True, exist_ok=True)
-                with written(kept) as beside:
-                    beside.write_text(json.dumps(asdict(found)))
+            if kept and found:
+                with suppress(OSError, LayoutError):  # a folder that takes no files
+                    kept.parent.mkdir(parents=True, exist_ok=True)
+                    with written(kept) as beside:
+                        beside.write_text(json.dumps(asdict(found)))
         if not self.is_over:
             self.known[key] = found
         return found
@@ -144,6 +143,27 @@ class _Trials:
         parameters, results = entry_arrays(found.program)
         layouts = tuple(str(each.layout) for each in (*parameters, *results))
         return None if found.error else _Trial(found.figures, layouts, held_bytes(found))
+
+
+def _read(kept: Path) -> _Trial | None:
+    """Return what a file keeps, which is used last from now on; None if it does not stand there."""
+    try:
+        read = json.loads(kept.read_text())
+        held = {int(n): size for n, size in read["held"].items()}
+        found = _Trial(Figures(**read["figures"]), tuple(read["layouts"]), held)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None
+    with suppress(OSError):
+        kept.touch()
+    return found
+
+
+def _forget(folder: Path) -> None:
+    """Remove the files that were used first, if a folder keeps too many."""
+    paths = folder.glob(f"*_{'[0-9a-f]' * 64}*.json")
+    with suppress(OSError):  # another process removes the same
+        for path in sorted(paths, key=lambda path: -path.stat().st_mtime)[ADVICE_KEPT:]:
+            path.unlink()
 
 
 @cache
@@ -207,7 +227,8 @@ def advise(
         minutes: the time after which the advice holds what was found.
         compiler: the command that compiles, with its bounds.
         progress: is told, in a line, how far the work is.
-        memory: a folder that keeps the figures of each program: none is compiled a second time.
+        memory: a folder that keeps the figures of 10,000 programs, those that were used last: none
+            of them is compiled a second time.
 
     Raises:
         LayoutError: if the compiler is not here, or refuses the program as it is.
@@ -223,7 +244,10 @@ def advise(
     with kept_warm(given) as warm:
         trials = _Trials(generation, warm, progress, folder, ends[0])
         with _interruptible(trials):
-            return _search(trials, trace(function, arguments, mesh), budget, ends)
+            advice = _search(trials, trace(function, arguments, mesh), budget, ends)
+    if folder:
+        _forget(folder)
+    return advice
 
 
 _PARTS: Final = (0.6, 0.85, 1)  # of the time: ends of the search, of making code, of comparisons
@@ -352,30 +376,29 @@ def _finished(
     trials: _Trials, before: Figures, tried: Sequence[_Tried]
 ) -> tuple[list[_Tried], list[_Tried], int]:
     """Compile the smaller programs to the end: the better, the only smaller, how many refused."""
-    better = [t.trial.figures.peak_bytes for t in tried if is_better(before, t.trial.figures)]
-    least = min(better, default=before.peak_bytes)
     first: dict[tuple[str, Figures], _Tried] = {}
-    for found in tried:
-        figures = found.trial.figures
-        is_least = is_smaller(before, figures) and figures.peak_bytes < least
-        if is_least or is_better(before, figures):
-            first.setdefault((found.candidate.kind, figures), found)
+    for found in chain(*_lists(before, tried)):
+        first.setdefault((found.candidate.kind, found.trial.figures), found)
     best = sorted(first.values(), key=lambda found: -saved(before, found.trial.figures))
     del best[2 * ADVICE_TOGETHER :]
     with ThreadPoolExecutor(_jobs()) as pool:
         whole = [each.result() for each in [pool.submit(_whole, trials, found) for found in best]]
     done = [replace(f, trial=t) for f, t in zip(best, whole, strict=True) if t]
-    known = [f for f in done if f.trial.figures.cycles is not None or before.cycles is None]
-    good = [found for found in known if is_better(before, found.trial.figures)]
-    least = min((found.trial.figures.peak_bytes for found in good), default=before.peak_bytes)
-    costly = [
-        found
-        for found in done
-        if is_smaller(before, f := found.trial.figures) and f.peak_bytes < least - SAME
-    ]
-    good.sort(key=lambda found: -saved(before, found.trial.figures))
-    costly.sort(key=lambda found: found.trial.figures.peak_bytes)
+    good, costly = _lists(before, done, is_known=before.cycles is not None)
     return good, costly, len(whole) - len(done)
+
+
+def _lists(
+    before: Figures, tried: Sequence[_Tried], *, is_known: bool = False
+) -> tuple[list[_Tried], list[_Tried]]:
+    """Return the better, the most bytes saved first, and the only smaller, the smallest first."""
+    known = [found for found in tried if found.trial.figures.cycles is not None or not is_known]
+    good = [found for found in known if is_better(before, found.trial.figures)]
+    good.sort(key=lambda found: -saved(before, found.trial.figures))
+    least = min((found.trial.figures.peak_bytes for found in good), default=inf) - SAME
+    smaller = [found for found in tried if is_smaller(before, found.trial.figures)]
+    costly = [found for found in smaller if found.trial.figures.peak_bytes < least]
+    return good, sorted(costly, key=lambda found: found.trial.figures.peak_bytes)
 
 
 def _whole(trials: _Trials, found: _Tried) -> _Trial | None:
@@ -481,22 +504,25 @@ class _Checks:
         """Return the largest difference for each kind of arguments, or why there is none."""
         avals = (*self.program.avals, *self.program.result_avals)
         if self.trials.is_over:
-            return ["not compared: the search was ended"] * len(changed)
+            return [_not_compared("the search was ended")] * len(changed)
         if sum(aval.size * aval.dtype.itemsize for aval in avals) > ADVICE_CHECK_BYTES:
-            return ["not compared: the arrays are too large to run on the CPU"] * len(changed)
+            return [_not_compared("the arrays are too large to run on the CPU")] * len(changed)
         found: list[_Compared] = []
-        functions = {"given": exported(self.program.call, self.program.avals)}
+        try:
+            functions = {"given": exported(self.program.call, self.program.avals)}
+        except Exception as error:  # JAX refuses a function by any error, such as kernels of a TPU
+            return [_not_compared(error)] * len(changed)
         for program in changed:
             k = found.count("")
             try:
                 functions |= {f"{k}_{name}": part for name, part in _parts(program).items()}
                 found.append("")
             except Exception as error:
-                found.append(f"not compared: {str(error).partition(chr(10))[0]}")
+                found.append(_not_compared(error))
         try:
             compared = iter(self._differences(functions) if "" in found else ())
         except LayoutError as error:
-            return [each or f"not compared: {error.what}" for each in found]
+            return [each or _not_compared(error) for each in found]
         return [each or next(compared) for each in found]
 
     def _differences(self, functions: Mapping[str, bytes]) -> list[_Compared]:
@@ -507,10 +533,12 @@ class _Checks:
             for part, function in functions.items():
                 (folder / f"{part}.jax").write_bytes(function)
             result = run_in(folder, compare, "comparing", self.trials.tick)
-        return [
-            f"not compared: {found['error'].partition(chr(10))[0]}" if "error" in found else found
-            for found in result["differences"]
-        ]
+        differences = result["differences"]
+        return [_not_compared(each["error"]) if "error" in each else each for each in differences]
+
+
+def _not_compared(why: object) -> str:
+    return f"not compared: {str(why).partition(chr(10))[0]}"
 
 
 def _parts(program: Program) -> dict[str, bytes]:

@@ -46,19 +46,18 @@ def donations(program: Program) -> Iterator[Change]:
     pairs: list[tuple[int, int]] = []
     results = enumerate(program.result_avals)
     for j, result in sorted(results, key=lambda pair: -own_bytes(pair[1])):
-        same = (k for k in free if _is_like(program.avals[k], result))
-        k = next(same, None)
-        if k is not None:
-            free.remove(k)
-            pairs.append((k, j))
+        same = [k for k in free if _type(program.avals[k]) == _type(result)]
+        if same:
+            free.remove(same[0])
+            pairs.append((same[0], j))
     if len(pairs) > 1:
         yield _donation(program, pairs)
     for pair in pairs[:LARGEST]:
         yield _donation(program, [pair])
 
 
-def _is_like(a: Any, b: Any) -> bool:
-    return bool(a.shape == b.shape and a.dtype == b.dtype)
+def _type(aval: Any) -> Any:
+    return aval.shape, aval.dtype
 
 
 def _donation(program: Program, pairs: Sequence[tuple[int, int]]) -> Change:
@@ -149,13 +148,12 @@ def other_forms(program: Program) -> Iterator[Change]:
             yield Change(kind, f"{verb} it as {change}", name, apply)
 
 
-_Change: TypeAlias = Callable[[Any], Any]
-_Form: TypeAlias = tuple[str, str, _Change, _Change]
+_Form: TypeAlias = tuple[str, str, Callable[[Any], Any], Callable[[Any], Any]]
 
 
 def _forms(shape: tuple[int, ...]) -> Iterator[_Form]:
     """Return forms of an array that take less padding: kind, words, and the functions both ways."""
-    import jax.numpy as jnp
+    from jax import lax, numpy as jnp
 
     rank = len(shape)
     if rank < 2 or not prod(shape):
@@ -177,14 +175,8 @@ def _forms(shape: tuple[int, ...]) -> Iterator[_Form]:
             "padding",
             f"jnp.pad(x, {widths}): dimension {d} of {n:,} becomes {n + more:,}",
             partial(jnp.pad, pad_width=widths),
-            partial(_first, dimension=d, n=n),
+            partial(lax.slice_in_dim, start_index=0, limit_index=n, axis=d),
         )
-
-
-def _first(x: Any, dimension: int, n: int) -> Any:
-    from jax import lax
-
-    return lax.slice_in_dim(x, 0, n, axis=dimension)
 
 
 def narrow_types(program: Program) -> Iterator[Change]:

@@ -1,4 +1,4 @@
-"""The process that compiles: a StableHLO module in, the compiler's dumps and figures out.
+"""The process that compiles: a StableHLO module in, the compiler's dumps out.
 
 ``python child.py FOLDER`` reads ``program.mlir`` and ``job.json`` (topology, devices) there, and
 writes ``result.json``; XLA writes its dumps as ``XLA_FLAGS`` says. It imports nothing of this
@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 
-def compiled(folder: Path, topology: str, devices: int) -> dict[str, Any]:
-    """Compile ``program.mlir`` for some devices of a topology, and return the compiler's figures.
+def compiled(folder: Path, topology: str, devices: int) -> Any:
+    """Compile ``program.mlir`` for some devices of a topology, and return the executable.
 
     The compiler takes a module, so that the program is the one that JAX lowered, wrapped in
     nothing. JAX has no public function for that; these are what its own ``compile`` calls.
@@ -42,15 +42,14 @@ def compiled(folder: Path, topology: str, devices: int) -> dict[str, Any]:
     options.device_assignment = xla_client.DeviceAssignment.create(numbers)
     with mlir.make_ir_context():
         module = ir.Module.parse((folder / "program.mlir").read_bytes())
-        executable = chosen[0].client.compile(module, _jax.DeviceList(tuple(chosen)), options)
-    return dict(executable.cost_analysis())
+        return chosen[0].client.compile(module, _jax.DeviceList(tuple(chosen)), options)
 
 
 def main(folder: Path) -> None:
     """Compile the job of a folder, and write what came of it."""
-    job = json.loads((folder / "job.json").read_text())
+    job, result = json.loads((folder / "job.json").read_text()), {}
     try:
-        result: dict[str, Any] = {"cost": compiled(folder, job["topology"], job["devices"])}
+        compiled(folder, job["topology"], job["devices"])
     except Exception as error:
         result = {"error": str(error) or type(error).__name__}
     (folder / "result.json").write_text(json.dumps(result))

@@ -21,7 +21,13 @@ from morello_layouts.programs.diagnostics.memory_report import MemoryReport
 from morello_layouts.programs.diagnostics.moves import HloMove
 from morello_layouts.programs.hlo import HloComputation, HloInstruction, HloModule, read_hlo
 from morello_layouts.programs.report import Report, Summary, Table, bytes_text
-from morello_layouts.programs.tpu_compiler.process import Compiler, Dumps, Progress, compiled
+from morello_layouts.programs.tpu_compiler.process import (
+    Compiler,
+    Dumps,
+    Progress,
+    compiled,
+    libtpu_compiler,
+)
 
 _ALLOCATION: Final = regex(
     r"^allocation [0-9]{1,18}: size ([0-9]{1,18})(?:, color ([0-9]{1,9}))?", re.MULTILINE
@@ -370,11 +376,7 @@ def diagnose(
     give one of v2, v3, v4, v5e, v5p, v6e, tpu7x
     """
     require_generation(generation)
-    if compiler is None:
-        with importing:
-            from morello_layouts.programs.tpu_compiler.process import libtpu_compiler
-
-        compiler = libtpu_compiler()
+    compiler = libtpu_compiler() if compiler is None else compiler
     found = module_of(function, arguments, mesh)
     if isinstance(found, HloModule):
         return diagnose_program(found, generation, top=top)

@@ -447,7 +447,7 @@ OPERATION_KINDS: Final = (
     _kind("product as sums", ("dot_general",), _summed_product),
     _kind("sorting network", ("sort",), _sorting_network),
     _kind("scan in blocks", ("scan",), _blocked_scan),
-    _kind("long dimension last", ("sort", "cumsum", "cummax", "reduce_precision"), _moved_sort),
+    _kind("long dimension last", ("sort", "cumsum", "cummax"), _moved_sort),
     _kind("operand order", ("dot_general",), _swapped_product),
     _kind("flat stacks", ("scan",), _flat_scan),
     _kind("scan unrolled", ("scan",), _unrolled_scan),

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import field, replace
 from importlib.util import find_spec
@@ -164,8 +164,6 @@ class Dumps:
 
     folder: Path  #: with the compiler's dumps.
     error: str  #: the compiler's message; empty if it compiled.
-    #: the compiler's analysis of costs by name, such as ``optimal_seconds``.
-    cost: Mapping[str, float]
 
     def dump(self, ending: str) -> Path | None:
         """Return the largest dump whose name has an ending: small ones are of helper modules."""
@@ -222,7 +220,7 @@ def compiled(
         dumps = folder / "dumps"
         if keep is not None and dumps.is_dir():
             shutil.copytree(dumps, keep, dirs_exist_ok=True)
-        yield Dumps(dumps, result.get("error", ""), result.get("cost", {}))
+        yield Dumps(dumps, result.get("error", ""))
 
 
 def run_in(
@@ -234,8 +232,7 @@ def run_in(
         return {}
     try:
         result = json.loads((folder / "result.json").read_text())
-        error, cost = result.get("error", ""), result.get("cost", {})
-        if not isinstance(error, str) or not all(isinstance(x, int | float) for x in cost.values()):
+        if not isinstance(result.get("error", ""), str):
             raise ValueError
         return dict(result)
     except (OSError, ValueError, AttributeError):  # none, or not what the child writes

@@ -19,7 +19,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from morello_layouts.core.fields import frozen
-from morello_layouts.core.layout import Layout
+from morello_layouts.core.layout import Layout, nearest_type
 from morello_layouts.errors import LayoutError
 from morello_layouts.notations import parse
 from morello_layouts.notations.xla import XlaShape
@@ -278,7 +278,9 @@ def trace(function: Callable[..., Any], arguments: Sequence[Any], mesh: Any = No
     import jax
 
     modes: list[str] = []
-    mesh = _abstract(mesh)
+    if isinstance(mesh, Mapping):
+        mesh = jax.sharding.AbstractMesh(tuple(mesh.values()), tuple(mesh))
+    mesh = getattr(mesh, "abstract_mesh", mesh)
     structs = jax.tree.map(lambda leaf: argument_struct(leaf, modes), tuple(arguments))
     shardings = [getattr(x, "sharding", None) for x in jax.tree.leaves(structs)]
     mesh = mesh or next((s.mesh.abstract_mesh for s in shardings if s is not None), None)
@@ -319,14 +321,6 @@ def guarded(trace: Callable[[], Any], name: str) -> Any:
         ) from error
 
 
-def _abstract(mesh: Any) -> Any:
-    import jax
-
-    if isinstance(mesh, Mapping):
-        return jax.sharding.AbstractMesh(tuple(mesh.values()), tuple(mesh))
-    return getattr(mesh, "abstract_mesh", mesh)
-
-
 def argument_struct(leaf: Any, modes: list[str]) -> jax.ShapeDtypeStruct:
     """Return the type of an argument, and append the text of its layout, empty for the default."""
     import jax
@@ -363,21 +357,14 @@ def argument_struct(leaf: Any, modes: list[str]) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct(shape_, dtype, sharding=placed)
 
 
-_KINDS: Final = {"s": "int", "u": "uint", "f": "float", "c": "complex"}
-
-
 def _dtype(element_type: str) -> Any:
     """Return NumPy's type of elements of an XLA type."""
     import ml_dtypes
     import numpy as np
 
-    named = {"pred": "bool", "bf16": "bfloat16"}.get(element_type)
-    kind, rest = element_type[:1], element_type[1:]
-    if named is None and rest.isdecimal():
-        named = _KINDS.get(kind, kind) + rest
-    elif named is None:
-        named = f"float{rest.replace('e', '_e', 1)}"  # f8e4m3fn
-    return np.dtype(getattr(ml_dtypes, named, named))
+    names = (*dir(ml_dtypes), *(t.__name__ for t in np.sctypeDict.values()))
+    (name, *_) = (name for name in names if nearest_type(name) == element_type)
+    return np.dtype(getattr(ml_dtypes, name, name))
 
 
 def _names(function: Callable[..., Any], arguments: Sequence[Any]) -> tuple[str, ...]:

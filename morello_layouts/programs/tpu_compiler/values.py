@@ -243,7 +243,8 @@ def _solved(program: Program, weight: float) -> dict[int, Form]:
     integral, equal = len(cost), len(rows)
     for equation in jaxpr.eqns:
         result = equation.outvars[0]
-        is_alone = _form_of(equation, _Always()) is not None
+        any_form = dict.fromkeys(variables((*equation.invars, *equation.outvars)), Form((), ()))
+        is_alone = _form_of(equation, any_form) is not None
         for atom in variables(equation.invars):
             copied = weight * _reserved(atom.aval)
             for form in forms.get(atom, ()):
@@ -274,13 +275,6 @@ def _solved(program: Program, weight: float) -> dict[int, Form]:
 
 
 _SOLVER_SECONDS: Final = 10
-
-
-class _Always(dict[Any, Form]):
-    """Gives each value a form, to ask whether an operation is computed in one."""
-
-    def get(self, value: Any, default: Any = None) -> Any:
-        return Form((), ())
 
 
 def _reserved(aval: Any) -> int:
