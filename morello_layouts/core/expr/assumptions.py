@@ -102,8 +102,8 @@ def apply_divisibility(assumptions: Iterable[Assumption], value: Int) -> Int:
         if one.lo == one.hi:
             values[one.name] = one.lo
         elif one.divisor > 1:
-            multiple = exact_quotient(SizeExpr.named(one.name), one.divisor) * one.divisor
-            values[one.name] = multiple
+            named = SizeExpr.named(one.name)
+            values[one.name] = exact_quotient(named, one.divisor) * one.divisor
     changed: Int = value.evaluate(values)
     return changed
 

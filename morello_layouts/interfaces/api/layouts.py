@@ -28,15 +28,14 @@ from morello_layouts.core.maps.subject import (
     shape_text,
 )
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
-from morello_layouts.notations import strided
 from morello_layouts.notations.coordinates import FormulaLayout, OffsetLayout
 from morello_layouts.notations.functions import CalledFunction, called_or_formula, is_function
-from morello_layouts.outputs.kernels.relayout import Relayout
 
 if TYPE_CHECKING:
     import sympy
     from numpy.typing import NDArray
 
+    from morello_layouts.outputs.kernels.relayout import Relayout
     from morello_layouts.programs.records import Record
 
 
@@ -322,10 +321,11 @@ def recognized(layout: Any, notation: str | None = None) -> Arrays | IndexMap | 
         return layout
     if is_function(layout):
         return called_or_formula(layout)
-    if type(layout).__module__ == "numpy":
-        return strided.of(layout)
     with importing:
-        from morello_layouts.notations.objects import layout_of
+        if type(layout).__module__ == "numpy":
+            from morello_layouts.notations.strided import of as layout_of
+        else:
+            from morello_layouts.notations.objects import layout_of
 
     return layout_of(layout)
 
@@ -488,6 +488,9 @@ def relayout(
     >>> print(relayout("f32[4,6]", "f32[2,3,2,2]", transpose=(0, 2, 1, 3), reshape=(2, 2, 3, 2)))
     p -> 12*(p//12) + 6*((p//2)%2) + 2*((p//4)%3) + p%2
     """
+    with importing:
+        from morello_layouts.outputs.kernels.relayout import Relayout
+
     if reshape is None and transpose is None:
         return Relayout(*index_maps(source, target, shape, assuming, notation))
     one = subject(source, shape, assuming=assuming, notation=notation)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import json
 import os
 import re
 import sys
@@ -22,7 +21,6 @@ from types import ModuleType
 from typing import Any, Final, NamedTuple, TypeAlias, get_args
 
 import click
-from click.shell_completion import CompletionItem
 
 import morello_layouts as ml
 from morello_layouts.core.checks import as_permutation
@@ -84,8 +82,10 @@ class Kind:
             raise LayoutError(what, error.why, error.fix) from None
 
 
-def files(_ctx: click.Context, _param: click.Parameter, beginning: str) -> list[CompletionItem]:
+def files(_ctx: click.Context, _param: click.Parameter, beginning: str) -> list[Any]:
     """Let the shell complete a file's name."""
+    from click.shell_completion import CompletionItem
+
     return [CompletionItem(beginning, type="file")]
 
 
@@ -411,6 +411,8 @@ def _save_certificate(answer: Any, file: str, given: dict[str, Any]) -> None:
     make = partial(ml.certificate, first, given.get("b"), given["shape"], **more)
     if answer.holds:
         claim = answer.claim.removeprefix("a ")  # a bitcast
+        import json
+
         terminal.write(file, json.dumps(make(claim=claim), indent=1) + "\n")
         return
     terminal.print_error("no certificate is written, because the claim is not proved")

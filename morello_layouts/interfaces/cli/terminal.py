@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
@@ -106,6 +105,8 @@ def print_text(text: str) -> None:
 
 def print_json(value: Any) -> None:
     """Print a value as JSON, in ASCII, so that every stream takes it."""
+    import json
+
     from morello_layouts.core.fields import plain
 
     print(json.dumps(plain(value), indent=2))  # noqa: T201
