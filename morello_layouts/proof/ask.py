@@ -39,19 +39,46 @@ Decide: TypeAlias = Callable[..., Proof]
 """Decides a claim about one map or two."""
 
 
+class LateContext:
+    """ISL's context of a thread, made on first use: what digits decide needs none."""
+
+    def __init__(self) -> None:
+        self._operations = ISL_OPERATIONS
+
+    @cached_property
+    def opened(self) -> isl.Context:
+        """The context; without ISL, whose names then raise an error, there is none."""
+        context = isl.Context()
+        context.set_max_operations(self._operations)
+        return context
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it was made."""
+        return "opened" in vars(self)
+
+    def set_max_operations(self, operations: int) -> None:
+        """Set the budget."""
+        self._operations = operations
+        if self.is_open:
+            self.opened.set_max_operations(operations)
+
+    def get_max_operations(self) -> int:
+        """Return the budget."""
+        return self._operations
+
+    def reset_operations(self) -> None:
+        """Count operations from 0."""
+        if self.is_open:
+            self.opened.reset_operations()
+
+
 class _Query(local):
     """What a thread asks: its ISL context, whether a question is open, and one about a divisor."""
 
     def __init__(self) -> None:
         self.is_open = self.is_divided = False
-
-    @cached_property
-    def context(self) -> isl.Context | None:
-        """The thread's context; None without ISL, whose names then raise an error."""
-        try:
-            return isl.Context()
-        except NotInstalledError:
-            return None
+        self.context = LateContext()
 
 
 _QUERY = _Query()
@@ -67,9 +94,8 @@ def isl_budget(operations: int | None = None) -> Iterator[Any]:
     outermost = not _QUERY.is_open
     context = _QUERY.context
     if outermost:
-        if context is not None:
-            context.reset_operations()
-            context.set_max_operations(allowed)
+        context.reset_operations()
+        context.set_max_operations(allowed)
         _QUERY.is_open = True
     try:
         yield context
@@ -96,9 +122,9 @@ def ask_isl(claim: str) -> Callable[[Decide], Decide]:
                 except (NotInstalledError, NotAffineError) as error:
                     answer = Proof(claim, None, f"{error.what}: {error.why}")
                 except Exception as error:
-                    if context is None or not isinstance(error, isl.Error):
+                    if not context.is_open or not isinstance(error, isl.Error):
                         raise
-                    if not _is_spent(context):
+                    if not _is_spent(context.opened):
                         raise
                     spent = context.get_max_operations()
                     answer = Proof(claim, None, f"ISL spent its budget of {spent} operations")

@@ -153,7 +153,7 @@ class Way(ABC):
     """A way to decide about a map, for one kind of map."""
 
     m: Any  #: the map; ``applies`` says whether it is one of this kind.
-    context: Any  #: ISL's context; None where ISL is not installed.
+    context: Any  #: ISL's context.
 
     @property
     @abstractmethod

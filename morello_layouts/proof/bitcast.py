@@ -503,7 +503,7 @@ def _first_slot(candidate: BitcastCandidate, same: Proof) -> int | None:
         return None
     end = min(first.size, second.size, BITCAST_SLOTS)
     run = _common_run(*recipes)
-    start, length = 0, 64
+    start, length = 0, 4
     while start < end:
         slots = range(start, min(start + length * run, end), run)
         wrong: Any

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial, wraps
-from itertools import cycle
+from itertools import cycle, pairwise
 from math import prod
 from typing import Any, Final, TypeAlias
 
@@ -35,6 +35,7 @@ from morello_layouts.core.recipe import (
     known,
     linear_index,
 )
+from morello_layouts.core.recipe.digits import digits_of, has_digits
 from morello_layouts.core.recipe.recognize import recipe_of_coordinates, recipe_of_formula
 from morello_layouts.core.recipe.views import Column, filled
 from morello_layouts.errors import ShapeError, UnsupportedError
@@ -258,9 +259,50 @@ def is_undone(
 
 def _increments(m: AnyMap, one: Any, other: Any) -> Sequence[Increment]:
     """Return the increments of the difference of two offsets: none if they are equal."""
+    if isinstance(one, Recipe) and isinstance(other, Recipe):
+        first_change = _first_change(one, other)
+        if first_change is not None:
+            return first_change
     first, second = (separable(x, m.sizes, m.assumptions) for x in (one, other))
     difference = first - second
     return () if difference.is_zero else increments(difference)
+
+
+def _first_change(one: Recipe, other: Recipe) -> Sequence[Increment] | None:
+    """Return the first increment of a difference at numbers; None unless digits show it.
+
+    Where each cut of a dimension divides the next, a layout has a stride from each cut to the next.
+    """
+    if one.names or other.names or not (has_digits(one) and has_digits(other)):
+        return None
+    if one.offset != other.offset:
+        return None
+    sides = digits_of(one), digits_of(other)
+    if any(isinstance(digit.of, tuple) for side in sides for digit in side):
+        return None
+    for dim in reversed(range(len(one.shape))):
+        (n,) = known(one.shape[dim : dim + 1])
+        runs = [
+            [
+                (x.unit, x.unit * x.modulus if x.modulus else n, known((x.stride,))[0])
+                for x in side
+                if x.of == dim and x.unit < n
+            ]
+            for side in sides
+        ]
+        if runs[0] == runs[1]:
+            continue
+        cuts = sorted({at for run in runs for *ends, _ in run for at in ends if at < n})
+        if any(after % before for before, after in pairwise(cuts)):
+            return None
+        for at in cuts:
+            here, there = (
+                sum(at // unit * stride for unit, end, stride in run if unit <= at < end)
+                for run in runs
+            )
+            if here != there:
+                return [Increment(dim, at, here - there)]
+    return ()
 
 
 def separable(

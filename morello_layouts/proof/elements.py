@@ -61,7 +61,7 @@ def formula_is_injective(m: AffineMap, context: isl.Context) -> Proof:
         return Proof(INJECTIVE, True, "each offset is above the one before", decider=DIGITS_AND_ISL)
     if names_of(m):
         return sampled(m, INJECTIVE, enumerated_is_injective)
-    if context is None or prod(known(m.sizes)) > PROOF_ELEMENTS:
+    if prod(known(m.sizes)) > PROOF_ELEMENTS:
         return _flat_is_injective(m, context)
     allowed = context.get_max_operations()
     try:

@@ -104,6 +104,7 @@ class Space:
         parameters: Parameters = Parameters(),  # noqa: B008
     ) -> Space:
         """Return named variables within their bounds, either of which may be None."""
+        context = getattr(context, "opened", context)
         space = isl.Space.set_alloc(context, len(parameters.monomials), len(bounds))
         for k in range(len(parameters.monomials)):
             space = space.set_dim_name(isl.dim_type.param, k, f"p{k}")

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from ctypes import PyDLL, c_char_p, c_int, c_long, c_void_p, string_at
 from enum import IntEnum
 from importlib import import_module
 from importlib.machinery import EXTENSION_SUFFIXES
@@ -92,10 +91,10 @@ Map.domain Map.wrap: Map* -> Set
 """Methods, the kinds of their arguments, and that of the result. ISL consumes one with a star."""
 
 
-_TYPES: Final[Mapping[str, Any]] = {
-    "int": c_int, "bool": c_int, "long": c_long, "text": c_char_p, "none": None,
+_TYPES: Final[Mapping[str, str | None]] = {
+    "int": "c_int", "bool": "c_int", "long": "c_long", "text": "c_char_p", "none": None,
 }  # fmt: skip
-"""Types of C; all others are addresses."""
+"""Types of C by the names of ctypes, which loads with ISL; all others are addresses."""
 
 _ON_ERROR_CONTINUE: Final = 1
 """Errors are those that functions give back; ISL prints nothing."""
@@ -145,8 +144,9 @@ class _Library:
 
     def __init__(self) -> None:
         # PyDLL keeps Python's lock, so no thread frees an object of a context that another uses.
-        self._exported = PyDLL(_path())
-        self._exported.free.argtypes = [c_void_p]
+        self._ctypes = import_module("ctypes")  # 5 ms, and most proofs need no ISL
+        self._exported = self._ctypes.PyDLL(_path())
+        self._exported.free.argtypes = [self._ctypes.c_void_p]
         self.classes: dict[str, type[_Object]] = {}  #: the classes by islpy's names.
         for line in _FUNCTIONS.strip().splitlines():
             names, kinds, result = re.split(": | -> ", line)
@@ -156,30 +156,32 @@ class _Library:
 
     def context(self) -> _Object:
         """Return a new context."""
-        address = self._function("ctx_alloc", c_void_p)()
-        self._function("options_set_on_error", c_int, c_void_p, c_int)(address, _ON_ERROR_CONTINUE)
+        address = self._function("ctx_alloc", "c_void_p")()
+        set_on_error = self._function("options_set_on_error", "c_int", "c_void_p", "c_int")
+        set_on_error(address, _ON_ERROR_CONTINUE)
         return self._class("Context")(address, None)
 
     def _class(self, kind: str) -> type[_Object]:
         if kind not in self.classes:
-            functions = {"free": self._function(f"{_in_c(kind)}_free", None, c_void_p)}
+            functions = {"free": self._function(f"{_in_c(kind)}_free", None, "c_void_p")}
             if kind != "Context":
-                functions["copied"] = self._function(f"{_in_c(kind)}_copy", c_void_p, c_void_p)
+                functions["copied"] = self._function(f"{_in_c(kind)}_copy", "c_void_p", "c_void_p")
             self.classes[kind] = type(kind, (_Object,), {"__slots__": (), **functions})
         return self.classes[kind]
 
-    def _function(self, name: str, result: Any, *arguments: Any) -> Any:
+    def _function(self, name: str, *types: str | None) -> Any:
+        """Return a function of ISL by the names of its types: of its result, then its arguments."""
         found = self._exported[f"isl_{name}"]
-        found.restype, found.argtypes = result, arguments
+        found.restype, *found.argtypes = (kind and getattr(self._ctypes, kind) for kind in types)
         return found
 
     def _method(self, name: str, kinds: list[str], result: str) -> Callable[..., Any]:
         """Return a function on objects; it raises islpy's error if ISL gives an error back."""
-        arguments = (_TYPES.get(kind, c_void_p) for kind in kinds)
-        returned = c_void_p if result == "text" else _TYPES.get(result, c_void_p)
+        arguments = (_TYPES.get(kind, "c_void_p") for kind in kinds)
+        returned = "c_void_p" if result == "text" else _TYPES.get(result, "c_void_p")
         call = self._function(_in_c(name), returned, *arguments)
         ways, answer = [self._way(kind) for kind in kinds], self._answer(result)
-        wrong = None if returned is c_void_p else -1
+        wrong = None if returned == "c_void_p" else -1
 
         def ask(*given: Any) -> Any:
             found = call(*[way(x) for way, x in zip(ways, given, strict=True)])
@@ -207,7 +209,7 @@ class _Library:
         return (lambda found, _: found) if result in _TYPES else self._class(result)
 
     def _text(self, address: int) -> str:
-        text = string_at(address).decode()
+        text = self._ctypes.string_at(address).decode()
         self._exported.free(address)
         return text
 

@@ -489,7 +489,7 @@ def _is_numbered(
     value = value_of_form(form, space).function
     if not sizes:
         return "" if size == 1 else f"{name} has one value"
-    found = relation([value], Space(context, points, space.variables, space.parameters))
+    found = relation([value], Space(space.context, points, space.variables, space.parameters))
     if not found.is_injective():
         return f"some {name} comes twice"
     line = Space.within({name: Interval(0, size - 1)}, context, space.parameters)

@@ -360,6 +360,10 @@ def _largest_remainder(terms: tuple[tuple[Atom, Int], ...], size: Int, divisor: 
     if not isinstance(size, int):
         return None
     factors = known([c for _, c in terms])
+    if len(terms) == 1 and isinstance(terms[0][0], int):
+        step = gcd(factors[0], divisor)
+        if size >= divisor // step:  # every multiple of it is a remainder
+            return divisor - step
     periods: dict[Atom, Period] = {}
     parts_of = zip(factors, (_period(atom, periods) for atom, _ in terms), strict=True)
     whole = Period.of_sum([*parts_of]).floor(divisor)

@@ -44,7 +44,7 @@ UNLOADED = [
     ("import morello_layouts.notations", HEAVY),
     # Formulas, proofs and sizes are said and judged in the package's own form.
     *((SAYS.format(text), "sympy") for text in TEXTS),
-    (FEW, "numpy"),  # whose import takes longer than all verdicts about a small program
+    (FEW, "numpy ctypes"),  # loading them takes longer than all verdicts about a small program
     ("assert ml.prove('f32[16,256]{1,0:T(8,128)}')", f"{UNASKED} .notations.expression_reader"),
     (ALL, "sympy"),  # loads on first use; two modules are about nothing else
     (OBJECTS, "jax torch triton cupy pandas pytest"),

@@ -421,7 +421,8 @@ def seen_through(m: Any, recipe: Recipe, steps: tuple[Step, ...], source: str) -
     outer = physical_coordinates(Recipe(recipe.shape, steps), at, zero)
     forms = [zero + x for x in outer]
     # A start with a name lies inside of the array, which the simplified formula takes for granted.
-    given = m.form if any(form.sizes() - m.form.sizes() for form in forms) else m.reference_form
+    named = {name for form in forms for name in form.sizes()}
+    given = m.form if named and named - m.form.sizes() else m.reference_form
     form = substitute(given, dict(zip(standard(len(forms)), forms, strict=True)))
     names = kept_names(m.names, len(recipe.shape), forms)
     return replace(m, recipe=recipe, reference_form=form, source=source, names=names, origin=None)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import chain
 from math import gcd, lcm, prod
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -134,6 +135,7 @@ def axis_text(digits: Digits, names: Sequence[str]) -> str:
     return parts[0] if parts else next((digit.text(names) for digit in digits), "0")
 
 
+@lru_cache(maxsize=256)
 def digits_of(recipe: Recipe) -> Digits:
     """The digits of a buffer, with their strides in it.
 

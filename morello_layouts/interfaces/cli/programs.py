@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import sys
 import threading
-import webbrowser
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -368,6 +366,8 @@ def explore(
         print_text(f"{url}\nonly this machine can open it; Ctrl-C ends it")
         sys.stdout.flush()
         if browser:
+            import webbrowser  # with all of shlex, shutil and subprocess
+
             threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
         server.run()
     return None
@@ -375,6 +375,8 @@ def explore(
 
 def _server(port: int | None) -> Server:
     """Return a server on a port; by default on ``PORT``, or on a free port if it is taken."""
+    import logging
+
     from morello_layouts.interfaces.explorer.server import Server
 
     # It warns of each connection above the bound, which would fill the terminal.

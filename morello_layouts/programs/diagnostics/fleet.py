@@ -9,7 +9,6 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from glob import glob
@@ -389,6 +388,8 @@ def by_processes(paths: Sequence[str], jobs: int) -> Iterator[Digest]:
 
     Neighbours, often alike, go to one process, which keeps what it found of their types.
     """
+    from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait  # with logging
+
     idle: SimpleQueue[DumpReader] = SimpleQueue()
     workers = [DumpReader() for _ in range(jobs)]
     for worker in workers:

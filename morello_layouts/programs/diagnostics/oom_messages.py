@@ -181,7 +181,7 @@ _N: Final = r"[0-9]{1,20}(?:\.[0-9]{1,12})?\s?(?:bytes|[KMGTPE]i?B?|B)?"
 
 def _row(kind: str, pattern: str, space: str | None, meaning: str, step: str) -> OomPattern:
     whole = re.sub(r"<(\w+):N>", lambda match: f"(?P<{match[1]}>{_N})", pattern)
-    return OomPattern(kind, re.compile(whole, re.ASCII | re.IGNORECASE), space, meaning, step)
+    return OomPattern(kind, regex(whole, re.ASCII | re.IGNORECASE), space, meaning, step)
 
 
 _DUMP: Final = "compile again with XLA_FLAGS=--xla_dump_to=DIR; then morello-layouts memory DIR/*"

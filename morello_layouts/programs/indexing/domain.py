@@ -235,6 +235,9 @@ def simplest(
     x: Expr, bounds: Mapping[str, tuple[int, int]], constraints: Sequence[Constraint]
 ) -> Expr:
     """Return the equal expression of fewest operations, the given one if none is better."""
+    if not isinstance(x, IndexOperation):
+        lo, hi = (x, x) if isinstance(x, int) else bounds[x]
+        return lo if lo == hi else x
     found = [x]
     for known in ((), constraints) if constraints else ((),):
         forms = Forms(bounds)
