@@ -16,7 +16,7 @@ import pytest
 
 import morello_layouts as ml
 from morello_layouts.check import check
-from morello_layouts.errors import LayoutError, ShapeError
+from morello_layouts.errors import LayoutError
 from morello_layouts.programs.records import Record, formats
 from tests.support.weights import gguf
 
@@ -73,42 +73,6 @@ def test_proofs_are_what_counting_says(seed: int) -> None:
         assert proof.unused == (unused if all(found) else None)
         seen.add(proof.holds)
     assert seen == {True, False}
-
-
-@pytest.mark.parametrize(
-    ("text", "verdict"),
-    [
-        (
-            "s: 9 bytes {a: u8[N] at byte 0; b: u8 at byte 8}",
-            "inside iff N <= 9; disjoint iff N <= 8",
-        ),
-        ("s: 9 bytes {a: u8[N] at byte 0}", "inside iff N <= 9"),
-        ("s: {a: u4[K,N] at byte 0; b: f16[N] at bit 4*K*N}", "exact: 2 pieces"),
-    ],
-)
-def test_sizes_may_be_names(text: str, verdict: str) -> None:
-    assert str(ml.record(text).check()).startswith(verdict)
-
-
-def test_a_claim_without_a_divisor_says_what_it_assumes() -> None:
-    assert str(ml.record("awq").check()).endswith("if 8 divides N")
-
-
-@pytest.mark.parametrize(
-    ("text", "verdict"),
-    [
-        ("r: 1 bytes { a: u12 at byte 0 }",
-         "not inside: a bit 8 lies at bit 8, and the block ends at bit 8"),
-        ("r: 2 bytes { a: u8[2] at bit 4 }",
-         "not inside: a[1] bit 4 lies at bit 16, and the block ends at bit 16"),
-        ("r: 2 bytes { a: u8 at byte 1; b: u8[2] at byte 0 }",
-         "not disjoint: a bit 0 and b[1] bit 0 share bit 8"),
-        ("r: 2 bytes { a: u4[4] at byte 0 by 3 }",
-         "not injective: a[0] bit 3 and a[1] bit 0 share bit 3"),
-    ],
-)  # fmt: skip
-def test_wrong_records_are_told_by_field_element_and_bit(text: str, verdict: str) -> None:
-    assert ml.record(text).check().verdict == verdict
 
 
 def sized(random: Random) -> str:
@@ -173,18 +137,6 @@ def test_a_certificate_is_about_the_bits_of_the_buffer() -> None:
             assert any(place == to + bit - lo for lo, to, n in runs if lo <= bit < lo + n), name
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["r[B]: 2 bytes { a: u8[2] at bit 4; b: u4 at bit 0 }",
-     "r[B]: 2 bytes { a: u8 at byte 0; b: u8 at bit 6 }",
-     "r: 2 bytes { a: u4[4] at byte 0 by 3 }",
-     "r: { a: u4[M, K] at byte 0; b: u8[M, K] at bit 4*M*K - 1 as \"mx128x4\" }"],
-)  # fmt: skip
-def test_false_claims_have_no_certificate(text: str) -> None:
-    with pytest.raises(LayoutError, match=r"no certificate|no inverse"):
-        ml.record(text).certificates()
-
-
 @pytest.mark.parametrize("given", ["q4_0", "q4_0[B]", ml.record("q4_0[B]"), str(ml.record("q4_0"))])
 def test_a_record_is_explained_and_drawn(given: str | Record) -> None:
     found = ml.explain(given)
@@ -207,147 +159,7 @@ def test_a_picture_of_a_record_is_saved(ending: str, tmp_path: Path) -> None:
     assert "qweight" in (tmp_path / f"awq.{ending}").read_text()
 
 
-def test_a_shape_beside_a_record_is_refused() -> None:
-    for ask in (ml.explain, ml.draw):
-        with pytest.raises(ShapeError, match="a shape was given for the record q4_0"):
-            ask("q4_0", shape=(3,))
-
-
-# ---- two readers
-
-
-@pytest.mark.parametrize(
-    ("writer", "reader", "verdict"),
-    [
-        # kekzl/imp#567: nibbles j and j + 16 share a byte, and the reader takes neighbours
-        ("mxfp4[B]", "r[B]: 17 bytes { e: u8 at byte 0; qs: u4[32] at byte 1 }",
-         "do not agree: qs[1] bit 0 is written at bit 16 of a block and read at bit 12"),
-        # larql#24: blocks of 148 bytes, scales as eight plain numbers of six bits
-        ("q4_K[B]", "r[B]: 148 bytes { scales: u6[8] at byte 4 }",
-         "do not agree: scales[1] bit 0 is written at bit 40 of a block and read at bit 38"),
-        # larql#178: interleaved nibbles taken for planar ones
-        ("q4_0[B]", "r[B]: 18 bytes { d: f16 at byte 0; qs: u4[32] at byte 2 }",
-         "do not agree: qs[1] bit 0 is written at bit 24 of a block and read at bit 20"),
-        # vllm-metal#773: scales and mins of Q4_K
-        ("q4_K[B]", "r[B]: 144 bytes { scales: u6[8] at byte 4; mins: u6[8] at byte 10 }",
-         "do not agree: scales[1] bit 0 is written at bit 40 of a block and read at bit 38"),
-        # pie#491: the interleave of eight columns is forgotten
-        ("awq", "r: { qweight: u4[K, N] at byte 0 }",
-         "do not agree: K = 1, N = 8: qweight[0,1] bit 0 is written at bit 16 and read at bit 4"),
-        # paiml/aprender#1621: the fifth bits of neighbours, and not of the weights i and i + 16
-        ("q5_0[B]", "r[B]: 22 bytes { qs: u5[32] .0:4 at byte 6, .4:5 at byte 2 }",
-         "do not agree: qs[1] bit 0 is written at bit 56 of a block and read at bit 52"),
-        # 1bit-MONSTER#572: two's complement in place of weights that are 8 too large
-        ("q4_0[B]", 'r[B]: 18 bytes { qs: s4[32] at byte 2 as "(h l) -> l h, h=2" }',
-         "do not agree: qs is written as u4[32] and read as s4[32]"),
-        # GPTQModel#3058: four weights that lie 16 apart share a byte, and not four neighbours
-        ("q2[B]: 18 bytes { d: f16 at byte 0; qs: u2[64] at byte 2 }",
-         'r[B]: 18 bytes { d: f16 at byte 0; qs: u2[64] at byte 2 as "(h l) -> l h, h=4" }',
-         "do not agree: qs[1] bit 0 is written at bit 18 of a block and read at bit 24"),
-        # vllm#38966: zeros as they are (gptq_v2), read as one less than they are
-        (str(ml.record("gptq_128")).replace("(qzeros[i//128, j] + 1)", "qzeros[i//128, j]"),
-         "gptq_128", "do not agree: value[0,0] of the same numbers is written as"),
-        ("q6_K", "q6_K", "agree"),
-        ("q4_0[B]", 'r[B]: 18 bytes { qs: u4[32] at byte 2 as "(h l) -> l h, h=2" }', "agree: qs"),
-    ],
-)  # fmt: skip
-def test_public_faults_are_found(writer: str, reader: str, verdict: str) -> None:
-    found = ml.record(writer).agree(ml.record(reader))
-    assert found.verdict.startswith(verdict)
-    assert found.holds is verdict.startswith("agree")
-
-
 # ---- wrong texts
-
-
-@pytest.mark.parametrize(
-    ("text", "caret", "what"),
-    [
-        ("r: 1 bytes { a: u9 at bit 0; a: u4 at bit 4 }", 29, "two fields have the name a"),
-        ("r: 2 bytes { a: u65 at bit 0 }", 16, "a type of numbers: expected u1 to u64"),
-        ("r: 2 bytes { a: u4[2] .0:5 at bit 0 }", 22, "a: expected bits from 0 to 3, got 0:5"),
-        ("r: 2 bytes { a: u4[2] [0:3] at bit 0 }", 22, "a: expected a part of [2], got [0:3]"),
-        ("r: 2 bytes { a: u4[2] .0:2 at bit 0 }", 22, "a: expected places for 8 bits, got places"),
-        ("r: 2 bytes { a: u4 at bit 0, at bit 4 }", 29, "a: pieces 0 and 1 both hold bit 0"),
-        ("r: 2 bytes { a: u4 be at bit 0 }", 19, "a: expected whole numbers of whole bytes"),
-        ("r: 2 bytes { a: u4[2] at bit 0 by 0 }", 31, "a: expected a unit of bits, got 0"),
-        ("r: 2 bytes { a: r at byte 0 }", 16, "a type of numbers"),
-        ("r: 2 bytes { a u4 at byte 0 }", 15, "expected ':', found 'u4'"),
-        ("r: 2 { a: u4 at byte 0 }", 3, "expected"),
-    ],
-)
-def test_wrong_texts(text: str, caret: int, what: str) -> None:
-    with pytest.raises(LayoutError) as found:
-        ml.record(text).check()
-    assert found.value.what.startswith(what)
-    if hasattr(found.value, "position"):
-        assert found.value.position == caret
-
-
-@pytest.mark.parametrize(
-    "formula",
-    ["a[k", "__import__('os')", "a[k] / 2", "(a[k] - 1) // 2", "a[k, k]", "b[k]", "a[k - 1]",
-     "[a[k]][k]",
-     "[3][a[k]]", "a[2*k]", "[][k]", "a[k]*a[k]*999999999", "a[k] ** 9", "min(a[k])", "a.shape",
-     "exp2(0.5)", "exp2(a[k]) // 2", "a[k] if k else 0"],
-)  # fmt: skip
-def test_wrong_formulas(formula: str) -> None:
-    with pytest.raises(LayoutError):  # before anything is proved of it
-        ml.record(f"r: 1 bytes {{ a: u4[2] at byte 0; value[k:2] = {formula} }}")
-
-
-def test_numbers_outside_of_a_block_are_refused() -> None:
-    record = ml.record("r[B]: 14 bytes { a: u8[2] at byte 0; c: u20 at bit 100 }")
-    asks = (record.draw, record.svg, record.code, lambda: record.pack({"a": [1, 2], "c": 3}),
-            lambda: record.unpack(bytes(14)))  # fmt: skip
-    for ask in asks:
-        with pytest.raises(ShapeError, match="c lies at bit 119, and the block ends at bit 112"):
-            str(ask())
-    padded = ml.record('r: 1 bytes { a: u2[3] at byte 0 as "[0, 0 p(4)]" }')
-    assert padded.unpack(bytes([0b100111]))["a"].tolist() == [[3, 1, 2]]
-
-
-def test_numbers_that_share_bits_are_not_packed() -> None:
-    record = ml.record("r: 2 bytes { a: u8 at byte 0; b: u8 at bit 6 }")
-    with pytest.raises(ShapeError, match="two numbers share bit 6"):
-        record.pack({"a": 1, "b": 2})
-    assert record.unpack(bytes([192, 1]))["b"].tolist() == [7]
-
-
-def test_an_empty_record_covers_nothing() -> None:
-    found = str(ml.record("r: 1 bytes { }").check())
-    assert found == "0 pieces lie inside and leave 8 of 8 bits of a block unused"
-
-
-@pytest.mark.parametrize("count", [1, 17, 19])
-def test_a_buffer_cut_short_is_refused(count: int) -> None:
-    with pytest.raises(ShapeError, match="a multiple of 18 bytes"):
-        ml.record("q4_0[B]").decode(bytes(count))
-
-
-def test_large_fields_are_compared_by_proof() -> None:
-    text = "r: {{ a: u4[{0}] at byte {1} }}"
-    one, other = (ml.record(text.format(99_999_999_999, at)) for at in (0, 1))
-    assert one.agree(one).holds
-    assert "a[0] bit 0 is written at bit 0 and read at bit 8" in one.agree(other).verdict
-
-
-def test_what_would_not_fit_into_memory_is_refused() -> None:
-    with pytest.raises(LayoutError, match="9999999999 values"):
-        ml.record("r: 9 bytes { a: u4 at bit 0; value[k:9999999999] = a }").decode(bytes(9))
-
-
-@pytest.mark.parametrize("text", [3, None, b"q4_0"])
-def test_a_record_is_a_text(text: object) -> None:
-    with pytest.raises(LayoutError, match="expected a text"):
-        ml.record(text)
-    with pytest.raises(LayoutError, match="expected a text"):
-        ml.record("q4_0[B]").agree(text)
-
-
-def test_numbers_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(ShapeError, match="a: expected integers from 0 to 15, got 3 to 16"):
-        ml.record("r: 1 bytes { a: u4[2] at byte 0 }").pack({"a": [3, 16]})
 
 
 @pytest.mark.parametrize("order", ["", " be"])
