@@ -13,28 +13,20 @@ from typing import Final
 from morello_layouts.core.layout import REGISTER_BITS as BITS
 from morello_layouts.notations.fragments import document, templates
 from morello_layouts.notations.fragments.layout import (
+    Axes,
     Document,
     Instruction,
     Operand,
-    address_rows,
-    broadcast,
+    Parts,
     flipped,
     lanes,
     mfma_input,
     mfma_output,
     per_word,
-    shuffled,
     tensor_memory,
     tile,
-    transposed_matrices,
     unblocked,
-    volta_columns,
-    volta_f32,
-    volta_rows,
-    wmma11_input,
-    wmma11_output,
     wmma12_input,
-    wmma12_output,
 )
 from morello_layouts.notations.fragments.templates import (
     GROUP,
@@ -101,15 +93,19 @@ _WMMA: Final = (
 def _wmma(generation: int, k: int, d: str, a: str, wave: int) -> dict[str, Operand]:
     first, second = (a.split("_") * 2)[:2]
     if generation == 11:
-        inputs = wmma11_input(wave, k), document.wmma11_input
-        outputs = wmma11_output(wave), partial(document.wmma11_output, wave)
+        groups = wave // 16
+        inputs = lanes([(None, 1, groups), (0, 1, 16)], [(1, 1, k)]), document.wmma11_input
+        axes = lanes([(0, 1, groups), (1, 1, 16)], [(0, groups, 16 // groups)])
+        outputs = axes, partial(document.wmma11_output, wave)
     else:
         filled = min(wave, 16 * k * BITS[first] // 32)  # lanes of at least one register
         inputs = (
             wmma12_input(BITS[first], k, filled),
             partial(document.wmma12_input, BITS[first], k, filled),
         )
-        outputs = wmma12_output(wave), partial(document.wmma12_output, wave)
+        quarters: Parts = [(0, 4, 2)] if wave == 64 else []
+        axes = lanes([*quarters, (0, 8, 2), (1, 1, 16)], [(0, 1, 256 // wave)])
+        outputs = axes, partial(document.wmma12_output, wave)
     result = Operand(("i", "j"), (16, 16), d, *outputs)
     return {
         "A": Operand(("i", "k"), (16, k), first, *inputs),
@@ -214,12 +210,18 @@ def _volta(majors: str, d: str, c: str) -> dict[str, Operand]:
         for formula in (document.row_of_thread, document.volta_column, document.volta_f32)
     )
 
+    def rows(columns: int) -> Axes:  # of a quad pair's threads, lanes 0 to 3 and 16 to 19
+        return lanes([(0, 4, 2), (0, 1, 4, 16)], [(1, 1, columns)])
+
     def accumulator(name: str) -> Operand:
-        places = (volta_f32(), f32) if name == "f32" else (volta_rows(8), row)
-        return Operand(("m", "n"), (8, 8), name, *places)
+        mixed = lanes([(0, 4, 2), (1, 2, 2, 8), (0, 1, 2)], [(1, 4, 2), (0, 2, 2), (1, 1, 2)])
+        return Operand(
+            ("m", "n"), (8, 8), name, *((mixed, f32) if name == "f32" else (rows(8), row))
+        )
 
     def factor(dim: str, major: str) -> Operand:
-        places = (volta_rows(4), row) if major == "k" else (volta_columns(), column)
+        columns = lanes([(0, 4, 2), (1, 1, 4, 16)], [(0, 1, 4)])
+        places = (rows(4), row) if major == "k" else (columns, column)
         return Operand((dim, "k"), (8, 4), "f16", *places)
 
     return {
@@ -381,11 +383,13 @@ def _copy(
     """Source, destination and reference of a copy; ``memory`` says how lanes address it."""
     if memory == "tensor":
         formula: Document = partial(document.row_major, columns)
-        axes = broadcast(rows, columns)
+        axes = lanes([(None, 1, 32)], [(0, 1, rows), (1, 1, columns)])  # all lanes see all of it
     else:
-        is_interleaved = memory == "interleaved"
-        formula = partial(document.address_rows, rows, is_interleaved)
-        axes = address_rows(rows, columns, is_interleaved)
+        formula = partial(document.address_rows, rows, memory == "interleaved")
+        order: Parts = [(0, 1, rows)]
+        if memory == "interleaved":
+            order = [(0, 16, rows // 16), (0, 2, 4), (0, 8, 2), (0, 1, 2)]
+        axes = lanes([(None, 1, 32 // rows), *order], [(1, 1, columns)])  # the others repeat rows
     outside = Operand(registers.dims, (rows, columns), type_, axes, formula)
     pair = (outside, registers) if is_load else (registers, outside)
     reference = outside if memory == "tensor" else registers
@@ -398,7 +402,8 @@ def _matrices(
     """The operands of ``ldmatrix`` and ``stmatrix``: matrices of 8 rows of 16 bytes."""
     rows, columns = 8 * count, 128 // BITS[type_]
     if is_transposed:
-        axes = transposed_matrices(BITS[type_], count)
+        halves: Parts = [(1, 8, 2)] if type_ == "b8" else []
+        axes = lanes([(1, 1, 8), (0, 2, 4)], [(0, 8, count), *halves, (0, 1, 2)])
         formula: Document = partial(document.transposed_matrices, BITS[type_])
         registers = Operand(("row", "column"), (rows, columns), type_, axes, formula)
     else:
@@ -469,8 +474,8 @@ def _shuffle(mask: int) -> dict[str, Operand]:
     dims, shape = ("row", "column"), (32, 2)
     rows = lanes([(0, 1, 32)], [(1, 1, 2)])
     source = Operand(dims, shape, "b32", rows, document.row_of_thread)
-    formula = partial(document.shuffled, mask)
-    moved = Operand(dims, shape, "b32", shuffled(mask), formula)
+    apart = lanes([(0, 2 * mask, 16 // mask), (1, 1, 2), (0, 1, mask)], [(0, mask, 2)])
+    moved = Operand(dims, shape, "b32", apart, partial(document.shuffled, mask))
     return {"Src": source, "Dst": moved, "Ref": source}
 
 

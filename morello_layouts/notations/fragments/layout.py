@@ -239,35 +239,6 @@ def ptx_matrix(rows: int, columns: int, per: int, warps: int = 1) -> Axes:
     return lanes([(0, 1, 8), (1, per, 4)], register, warp)
 
 
-def volta_rows(columns: int) -> Axes:
-    """Return the axes of Volta's m8n8k4 if a thread holds a row.
-
-    The threads of a quad pair are lanes 0 to 3 and 16 to 19.
-    """
-    return lanes([(0, 4, 2), (0, 1, 4, 16)], [(1, 1, columns)])
-
-
-def volta_columns() -> Axes:
-    return lanes([(0, 4, 2), (1, 1, 4, 16)], [(0, 1, 4)])
-
-
-def volta_f32() -> Axes:
-    return lanes([(0, 4, 2), (1, 2, 2, 8), (0, 1, 2)], [(1, 4, 2), (0, 2, 2), (1, 1, 2)])
-
-
-def transposed_matrices(bits: int, count: int) -> Axes:
-    halves = [(1, 8, 2)] if bits == 8 else []
-    return lanes([(1, 1, 8), (0, 2, 4)], [(0, 8, count), *halves, (0, 1, 2)])
-
-
-def address_rows(rows: int, columns: int, interleaved: bool) -> Axes:
-    """Return the axes of the rows whose addresses lanes give; lanes beyond them repeat the rows."""
-    order = (
-        [(0, 16, rows // 16), (0, 2, 4), (0, 8, 2), (0, 1, 2)] if interleaved else [(0, 1, rows)]
-    )
-    return lanes([(None, 1, 32 // rows), *order], [(1, 1, columns)])
-
-
 def tensor_memory(paths: int, bits: int, repeats: int) -> Axes:
     """Return the axes of a load from tensor memory in words of 32 bits."""
     if paths == 32:
@@ -277,17 +248,6 @@ def tensor_memory(paths: int, bits: int, repeats: int) -> Axes:
     if bits == 64:
         return lanes([(0, 1, 8), (1, 1, 2), (0, 8, 2)], [(1, 2, repeats)])
     return ptx_matrix(16, bits // 32 * repeats, bits // 128)
-
-
-def broadcast(rows: int, columns: int) -> Axes:
-    """Return the axes of memory that all 32 lanes see whole."""
-    return lanes([(None, 1, 32)], [(0, 1, rows), (1, 1, columns)])
-
-
-def shuffled(mask: int) -> Axes:
-    """Return the axes after 2 by 2 transposes between lanes ``mask`` apart."""
-    high = (0, 2 * mask, 16 // mask)
-    return lanes([high, (1, 1, 2), (0, 1, mask)], [(0, mask, 2)])
 
 
 def mfma_input(m: int, k: int, blocks: int) -> Axes:
@@ -304,15 +264,6 @@ def mfma_output(m: int, blocks: int, bits: int) -> Axes:
     return lanes(lane, [(0, inner, blocks // inner), *rows])
 
 
-def wmma11_input(wave: int, k: int) -> Axes:
-    return lanes([(None, 1, wave // 16), (0, 1, 16)], [(1, 1, k)])
-
-
-def wmma11_output(wave: int) -> Axes:
-    groups = wave // 16
-    return lanes([(0, 1, groups), (1, 1, 16)], [(0, groups, 16 // groups)])
-
-
 def wmma12_input(bits: int, k: int, wave: int) -> Axes:
     groups = [(1, 4, 2)] if bits == 16 else [(1, k // 2, 2)]
     if wave == 64:
@@ -320,11 +271,6 @@ def wmma12_input(bits: int, k: int, wave: int) -> Axes:
     own = k // 2 ** len(groups)
     chunks = [(1, 8, 2), (1, 1, 4)] if bits == 16 and wave == 32 else [(1, 1, own)]
     return lanes([*groups, (0, 1, 16)], chunks)
-
-
-def wmma12_output(wave: int) -> Axes:
-    quarters = [(0, 4, 2)] if wave == 64 else []
-    return lanes([*quarters, (0, 8, 2), (1, 1, 16)], [(0, 1, 256 // wave)])
 
 
 def tile(rows: int, columns: int, per: int = 1) -> Axes:
