@@ -85,8 +85,9 @@ def _holds(sharding: Sharding, dim: int, n: int, at: dict[str, int], x: int) -> 
     sizes = dict(zip(sharding.mesh.names, known(sharding.mesh.sizes), strict=True))
     for level in sharding.cuts[dim]:
         (parts,) = known((level.parts or prod(sizes[axis] for axis in level.axes),))
-        pieces = -(-(there if level.own else extent) // (parts * level.whole))
-        (block,) = known((level.block or pieces * level.whole,))
+        (whole,) = known((level.whole,))
+        pieces = -(-(there if level.own else extent) // (parts * whole))
+        (block,) = known((level.block or pieces * whole,))
         number, x = divmod(x, block)
         there = min(block, max(there - number * block, 0))
         if level.sizes:

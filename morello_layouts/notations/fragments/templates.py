@@ -12,11 +12,11 @@ Sources: CUTLASS, ``include/cute/atom/mma_traits_sm100.hpp`` and ``mma_traits_sm
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import product
 from math import isqrt, prod
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from morello_layouts.core.layout import REGISTER_BITS as BITS
 from morello_layouts.core.lazy import regex
@@ -417,9 +417,8 @@ def _register_group(length: int, found: re.Match[str]) -> Mapping[str, Operand]:
             "write for example vint32m4_t, vfloat16mf2_t or vint8m1x4_t",
         )
     filled = length // bits // part
-    sizes, dims = (filled * group,), "i"
-    if fields > 1:
-        sizes, dims = (fields, *sizes), "fi"
+    first = int(fields == 1)  # a type that is not a tuple has one dimension
+    dims, sizes = "fi"[first:], (fields, filled * group)[first:]
     return {"elements": _in_order(dims, sizes, kind + found[2], length, filled)}
 
 
@@ -443,8 +442,9 @@ def _dot_product(length: int, found: re.Match[str]) -> Mapping[str, Operand]:
     return own if copies > 1 else own | {"C": _in_order("mn", (m, m), c, length)}
 
 
+_Read: TypeAlias = Callable[[int, re.Match[str]], Mapping[str, Operand]]
 _LENGTH: Final = regex(r"(svl|zvl)(\d{1,9})b?\s+", re.IGNORECASE)
-_VECTORS: Final = (
+_VECTORS: Final[Sequence[tuple[re.Pattern[str], tuple[str, int, int], _Read, str, str, Any]]] = (
     (regex(r"za(\d{1,9})\.([bhsdq])(?=\s|\Z)", re.IGNORECASE), ("svl", 128, 2048), _za_tile,
      "tile of Arm's array ZA", "svl512 za1.s", {}),
     (regex(r"sv(su|us)?mop[as]_za(16|32|64)\[?_([a-z]+\d+)\]?_m(?=\s|\Z)", re.IGNORECASE),

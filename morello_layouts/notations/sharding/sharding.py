@@ -179,7 +179,7 @@ class Level(NamedTuple):
     own: bool = False
     #: the elements of each block, if they are listed; all of them together are the extent or more.
     sizes: tuple[int, ...] = ()
-    whole: int = 1  #: the pieces of one size that a block is cut into further on.
+    whole: Int = 1  #: the pieces of one size that a block is cut into further on.
 
 
 Cut: TypeAlias = tuple[Level, ...]

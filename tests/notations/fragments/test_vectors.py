@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
 
 import numpy as np
@@ -198,3 +199,17 @@ def test_formulas_agree_with_steps_and_document(text: str) -> None:
     assert ml.verify(m).holds
     for at in product(*({0, n // 2, n - 1} for n in m.shape)):
         assert layout.by_document(at, m.shape) == (m(*at), m.size)
+
+
+DRAWN = [
+    ("svl128 za1.s", True, "13:3"), ("svl128 svmopa_za32_s8_m B", False, "12"),
+    ("zvl128b vint32m4_t", False, "3:3"), ("zvl256b e8 vmadot C", False, "1:7"),
+    ("nl.ndarray((4, 2, 3), dtype=nl.float32, buffer=nl.sbuf)", False, "3:5"),
+]  # fmt: skip
+
+
+@each_row("text, padding, cell", DRAWN)
+def test_pictures(text: str, padding: bool, cell: str) -> None:
+    shown = str(ml.draw(text))
+    assert re.search(rf"(?<![0-9:]){cell}(?![0-9:])", shown)
+    assert ("░" in shown) == padding

@@ -142,7 +142,7 @@ UNEVEN = [
 def test_pieces_with_padding_are_cut_again(
     n: int, mesh: tuple[int, ...], factors: tuple[int, ...]
 ) -> None:
-    held = {(): np.arange(n)}
+    held: dict[tuple[int, ...], np.ndarray] = {(): np.arange(n)}
     for count, factor in zip(mesh, factors, strict=True):
         held = {(*at, d): part for at, own in held.items()
                 for d, part in enumerate(columns(own, factor, count))}  # fmt: skip
