@@ -121,15 +121,15 @@ def umma_scale(
     return (first + column * 32 + path % 32, part) if part < count else ()
 
 
-def metadata(chunks: int, thread: int, i: int) -> Pair:
-    """Metadata of ``mma.sp`` and ``wgmma.sp``: ``chunks`` groups of a row, of 4 bits each.
+def metadata(bits: int, chunks: int, thread: int, i: int) -> Pair:
+    """Metadata of ``mma.sp`` and ``wgmma.sp``: 4 bits for each of the ``chunks`` groups of a row.
 
-    Of 4 or 8 of them a lane has those of two rows, and the lanes of a quad beside it have copies,
-    of which the sparsity selector says which are read.
+    Of elements of up to 8 bits a lane has those of a row, of wider ones those of two rows. Where
+    lanes of a quad have copies, the sparsity selector says which are read.
     """
     warp, lane = divmod(thread, 32)
-    if chunks == 16:
-        row, k = lane // 4 + lane % 2 * 8, lane % 4 // 2 * 8 + i
+    if bits <= 8:
+        row, k = lane // 4 + lane % 2 * 8, lane % 4 // 2 * 8 % chunks + i
     else:
         row, k = lane // 4 + i // 4 * 8, lane % (chunks // 4) * 4 + i % 4
     return warp * 16 + row, k

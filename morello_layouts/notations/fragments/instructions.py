@@ -140,7 +140,6 @@ _VOLTA: Final = (
     "the eight threads are lanes 0 to 3 and 16 to 19, a quad pair; the three other quad pairs, "
     "4 lanes on, hold operands of their own"
 )
-_SELECTED: Final = "registers of two lanes of four: PTX has their bits as a figure only"
 _COPIES: Final = "of the lanes that hold the same of E, the sparsity selector says which are read"
 
 
@@ -197,10 +196,10 @@ def _mma(m: int, k: int, types: str, container: int = 0) -> dict[str, Operand]:
     }
 
 
-def _sparse(k: int, types: str, chunks: int) -> dict[str, Operand]:
+def _sparse(k: int, types: str) -> dict[str, Operand]:
     """The operands of an instruction of which half of A's elements are not there."""
     half, full = _mma(16, k // 2, types), _mma(16, k, types)
-    return {**full, "A": half["A"], **({"E": metadata(chunks, 1)} if chunks else {})}
+    return {**full, "A": half["A"], "E": metadata(BITS[full["A"].type], k)}
 
 
 def _volta(majors: str, d: str, c: str) -> dict[str, Operand]:
@@ -285,18 +284,15 @@ def _warp_instructions() -> Iterator[Instruction]:
     for sizes, combinations in _SPARSE:
         for k, types in product(map(int, sizes.split()), combinations):
             name = f"m16n8k{k}.row.col.{'.'.join(types.split())}"
-            bits = BITS[types.split()[1]]
-            chunks = k // GROUP[bits]
-            unknown = bits <= 8 and chunks == 8
-            operands = partial(_by_k, partial(_sparse, k, types, 0 if unknown else chunks))
-            absent = {"E": _SELECTED} if unknown else {}
-            remark = NOT_ZERO if chunks == 16 or unknown else f"{NOT_ZERO}; {_COPIES}"
+            operands = partial(_by_k, partial(_sparse, k, types))
+            copies = k < 16 * GROUP[BITS[types.split()[1]]]
+            remark = f"{NOT_ZERO}; {_COPIES}" if copies else NOT_ZERO
             for word in ("sp", "sp::ordered_metadata"):
                 full, words = (
                     f"mma.{word}.sync.aligned.{name}",
                     "sparse matrix instruction of a warp",
                 )
-                yield Instruction(full, words, operands, elsewhere=absent, remark=remark)
+                yield Instruction(full, words, operands, remark=remark)
     yield from _volta_instructions()
     for d, a, b in product(("f32", "f16"), _NARROW, _NARROW):
         name = f"mma.sync.aligned.m16n8k32.row.col.{d}.{a}.{b}.{d}"
@@ -346,8 +342,7 @@ def _of_warpgroup(n: int, k: int, types: str, sparse: bool, a_too: bool) -> dict
     if not a_too:
         del found["A"]
     if sparse:
-        bits = BITS[types.split()[1]]
-        found["E"] = metadata(k // GROUP[bits], 4)
+        found["E"] = metadata(BITS[types.split()[1]], k, 4)
     return found
 
 

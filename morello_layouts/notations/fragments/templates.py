@@ -273,15 +273,16 @@ def matrix(dims: str, shape: tuple[int, int], type_: str, per: int, warps: int =
     return Operand((dims[0], dims[1]), shape, type_, axes, formula)
 
 
-def metadata(chunks: int, warps: int) -> Operand:
-    """Metadata of rows of so many groups: a lane has those of a row, or of two rows eight apart."""
-    narrow = chunks == 16
-    lane: Parts = (
-        [(1, 8, 2), (0, 8, 2)] if narrow else [(None, 1, 16 // chunks), (1, 4, chunks // 4)]
-    )
-    register: Parts = [(1, 1, 8)] if narrow else [(0, 8, 2), (1, 1, 4)]
+def metadata(bits: int, k: int, warps: int = 1) -> Operand:
+    """Metadata of rows of k elements of A: a lane has those of a row, or of two, eight apart."""
+    chunks = k // GROUP[bits]
+    lane: Parts = [(None, 1, 16 // chunks), (1, 4, chunks // 4)]
+    register: Parts = [(0, 8, 2), (1, 1, 4)]
+    if bits <= 8:
+        lane = [(None, 1, 16 // chunks), (1, 8, chunks // 8), (0, 8, 2)]
+        register = [(1, 1, 8)]
     axes = lanes([(0, 1, 8), *lane], register, [(0, 16, warps)] if warps > 1 else [])
-    formula = partial(document.metadata, chunks)
+    formula = partial(document.metadata, bits, chunks)
     return Operand(("m", "k"), (16 * warps, chunks), "u4", axes, formula)
 
 
@@ -306,7 +307,7 @@ def _warp(k: int, sparse: bool, scaled: bool, arguments: str) -> Instruction:
             "D": result,
         }
         if sparse:
-            found["E"] = metadata(16, 1)
+            found["E"] = metadata(bits, k)
         if scaled and sizes:
             count = k // sizes[0]
             pairs = lanes([(0, 1, 8), (None, 1, 2), (0, 8, 2)], [(1, 1, count)])

@@ -157,17 +157,31 @@ def test_metadata_of_sparse_instructions_by_cutlass(name: str, wide: bool) -> No
         assert m.element(lane=lane, register=i) == at
 
 
-def test_a_half_of_an_instruction_has_half_of_its_metadata() -> None:
-    """DFSS's kernel runs two m16n8k16 on the metadata of an m16n8k32, by selectors 0 and 1."""
-    whole, half = (ml.index_map(f"mma.sp.sync.aligned.m16n8k{k}.row.col.f32.bf16.bf16.f32 E")
-                   for k in (32, 16))  # fmt: skip
+# CuTe's mma_traits_sm80_sparse.hpp: ELayout, from lanes and elements of A to columns of rows, of
+# which the first in each group of 4 bits, and the bits of an element of A.
+TRAITS = [
+    ("m16n8k16.row.col.f32.f16.f16.f32", 16, "((4,8),(16,2)):((0,1),(0,8))"),
+    ("m16n8k32.row.col.f32.bf16.bf16.f32", 16, "((2,2,8),(16,2)):((256,0,1),(0,8))"),
+    ("m16n8k8.row.col.f32.tf32.tf32.f32", 32, "((4,8),(8,2)):((0,1),(0,8))"),
+    ("m16n8k16.row.col.f32.tf32.tf32.f32", 32, "((2,2,8),(8,2)):((128,0,1),(0,8))"),
+    ("m16n8k32.row.col.s32.s8.s8.s32", 8, "((2,2,8),(32)):((8,0,1),(0))"),
+    ("m16n8k64.row.col.s32.s8.s8.s32", 8, "((2,2,8),(32)):((8,512,1),(0))"),
+    ("m16n8k64.row.col.s32.s4.s4.s32", 4, "((2,2,8),(64)):((8,0,1),(0))"),
+    ("m16n8k128.row.col.s32.s4.s4.s32", 4, "((2,2,8),(64)):((8,1024,1),(0))"),
+]  # fmt: skip
+
+
+@each_row("name, bits, text", TRAITS)
+def test_metadata_of_sparse_instructions_by_cute(name: str, bits: int, text: str) -> None:
+    m, traits = ml.index_map(f"mma.sp.sync.aligned.{name} E"), parse_cute(text)
+    group = {32: 2, 16: 4, 8: 4, 4: 8}[bits]
+    own = 8 if bits <= 8 else 4  # groups of a row in a lane
     for lane, i in np.ndindex(32, 8):
-        row, chunk = whole.element(lane=lane, register=i)
-        assert half.element(lane=lane, register=i) == (row, chunk - lane % 2 * 4)
+        column, row = divmod(int(traits((lane, i // own * own * group))), 16)
+        assert m.element(lane=lane, register=i) == (row, column // group + i % own)
 
 
 REFUSED = [
-    ("mma.sp.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 E", "a figure only"),
     ("SM100_MMA_F16BF16_SS C", "expected types and sizes"),
     ("SM100_MMA_F16BF16_SS<half_t,half_t,float,100,8> C", "M of 100"),
     ("SM100_MMA_F16BF16_SS<half_t,half_t,float,64,9> C", "N of 9"),
@@ -203,6 +217,7 @@ VERIFIED = [
     "SM120_SPARSE_16x8x128_TN_VS<e2m1,e2m1,float,ue8m0,64> SFA",
     "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 E",
     "mma.sp::ordered_metadata.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 E",
+    "mma.sp.sync.aligned.m16n8k64.row.col.s32.u4.u4.s32 E",
 ]
 
 
