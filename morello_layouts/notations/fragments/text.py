@@ -329,7 +329,7 @@ def _headline(layout: FragmentLayout) -> str:
         return f"{layout.words}: {size} of {layout.type}, in {count(columns, 'column')} of 32 bits"
     bits, per = layout.type.bits, layout.axes[-1].size
     what = f"{layout.words}: {size} of {layout.type}, {per} in each {layout.axes[-2].name}"
-    if names[-1] != "register":
+    if names[-1] in ("element", "offset"):  # of vectors, and of partitions
         return what
     if bits >= _REGISTER:
         registers = bits // _REGISTER

@@ -80,7 +80,7 @@ _SYNTAX: Final = Syntax(
         "*": "give the sizes: an array without a rank has no layout",
         "/": "write floordiv or ceildiv",
         "%": "write mod",
-        "[": "write plain sizes: a scalable one has no layout",
+        "[": "write plain sizes: a scalable one has no layout; tiles of Arm are svl512 za0.s",
     },
 )
 _PACK_SYNTAX: Final = Syntax(
