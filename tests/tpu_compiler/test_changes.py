@@ -163,6 +163,20 @@ def test_changes_of_values_compute_the_same(monkeypatch: pytest.MonkeyPatch) -> 
     }
 
 
+def test_operations_and_results_without_a_variable_are_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Printing has no result, and a result may be a number."""
+    monkeypatch.setattr(values, "LEAST", 1)
+    program = trace(printed, ("f32[40,7,33]",))
+    changed = [c.apply(program) for kind in values.VALUE_KINDS for c in kind(program)]
+    folded = [each for each in changed if each.decoders]
+    assert len(folded) == 3
+    assert all(len(sites(each, "debug_print")) == 1 for each in changed)
+    wanted = results(program, program)
+    assert max(difference(*p) for f in folded for p in zip(wanted, results(f, f), strict=True)) == 0
+
+
 def test_changes_change_the_function() -> None:
     """Each kind leaves the operation that it replaces nowhere, not even in loops and calls."""
     program = trace(nested, ("f32[4,4]", "f32[4,4]"))
@@ -243,6 +257,11 @@ def test_arguments_of_every_kind_are_traced() -> None:
     assert program.parameter_modes == ((2, "{0,1}"),)
 
 
+def printed(x: Any) -> Any:
+    jax.debug.print("{}", x[0])
+    return jnp.abs(x) * 2, 1.0
+
+
 @pytest.mark.parametrize(
     ("call", "what"),
     [
@@ -250,6 +269,7 @@ def test_arguments_of_every_kind_are_traced() -> None:
         (lambda: trace(lambda x: x, ("[1, 0]",)), "argument: expected the text of an array"),
         (lambda: trace(lambda x: x, (object(),)), "argument: expected an array or its type"),
         (lambda: trace(jnp.dot, ("f32[2,3]", "f32[2,3]")), "dot could not be traced: TypeError"),
+        (lambda: trace(printed, ("f32[8]",)).module(), "printed could not be lowered: ValueError"),
         (lambda: ml.tpu.diagnose(3, compiler=Compiler(("x",))), "function: expected a function"),
         (lambda: load_function("nowhere.py:f"), "nowhere.py is not a file"),
         (lambda: load_function("f"), "function: expected FILE.py:FUNCTION, got f"),

@@ -166,7 +166,8 @@ class Program:
         specs = self.specs or (None,) * len(self.avals)
         structs = [struct_of(a, s, self.mesh) for a, s in zip(self.avals, specs, strict=True)]
         with in_mesh(self.mesh):
-            return jitted.trace(*structs).lower(lowering_platforms=("tpu",))
+            traced = jitted.trace(*structs)
+            return guarded(lambda: traced.lower(lowering_platforms=("tpu",)), self.name, "lowered")
 
     def stablehlo(self) -> Any:
         """Return the program for a TPU, with the layouts of parameters and results."""
@@ -306,18 +307,18 @@ def trace(function: Callable[..., Any], arguments: Sequence[Any], mesh: Any = No
     )
 
 
-def guarded(trace: Callable[[], Any], name: str) -> Any:
-    """Trace a function; turn what the user's code raises into a LayoutError with its words."""
+def guarded(call: Callable[[], Any], name: str, done: str = "traced") -> Any:
+    """Trace or lower a function; turn what that raises into a LayoutError with its words."""
     try:
-        return trace()
+        return call()
     except LayoutError:
         raise
     except Exception as error:
         said = str(error).strip().partition("\n")[0][:300]
         raise LayoutError(
-            f"{name} could not be traced: {type(error).__name__}: {said}",
-            "JAX calls the function with the types of its arguments",
-            "give arguments of the shapes and types that the function takes",
+            f"{name} could not be {done}: {type(error).__name__}: {said}",
+            "JAX calls the function with the types of its arguments, and lowers it for a TPU",
+            "give arguments of the shapes and types that it takes; leave callbacks to Python out",
         ) from error
 
 

@@ -150,7 +150,8 @@ def kept_in_forms(program: Program, pick: Pick) -> Program:
         return read(values, jaxpr.outvars)
 
     encoders = [(k, of[v].encode) for k, v in enumerate(jaxpr.invars) if v in of]
-    decoders = [(k, of[v].decode) for k, v in enumerate(jaxpr.outvars) if v in of]
+    results = [(k, v) for k, v in enumerate(jaxpr.outvars) if not hasattr(v, "val")]
+    decoders = [(k, of[v].decode) for k, v in results if v in of]
     return whole.in_forms(function, avals, encoders, decoders)
 
 
@@ -165,7 +166,7 @@ def _kept_aval(aval: Any, form: Form | None) -> Any:
 
 def _form_of(equation: Any, of: Mapping[Any, Form]) -> Form | None:
     """Return the form that an operation can be computed in; None for its own shapes."""
-    name, result = equation.primitive.name, equation.outvars[0]
+    name, result = equation.primitive.name, next(iter(equation.outvars), None)
     shapes = [v.aval.shape for v in equation.invars if hasattr(v.aval, "shape")]
     if name in _REDUCTIONS and len(equation.params["axes"]) == len(shapes[0]):
         return None if hasattr(equation.invars[0], "val") else of.get(equation.invars[0])
@@ -242,7 +243,7 @@ def _solved(program: Program, weight: float) -> dict[int, Form]:
     rows = [{column[v, form]: 1 for form in forms[v]} for v in forms]
     integral, equal = len(cost), len(rows)
     for equation in jaxpr.eqns:
-        result = equation.outvars[0]
+        result = next(iter(equation.outvars), None)
         any_form = dict.fromkeys(variables((*equation.invars, *equation.outvars)), Form((), ()))
         is_alone = _form_of(equation, any_form) is not None
         for atom in variables(equation.invars):
@@ -266,15 +267,12 @@ def _solved(program: Program, weight: float) -> dict[int, Form]:
         integrality=[1] * integral + [0] * (len(cost) - integral),
         bounds=(0, 1),
         constraints=LinearConstraint(matrix, low, high),
-        options={"time_limit": _SOLVER_SECONDS},
+        options={"time_limit": 10},  # seconds
     )
     if found.x is None:
         return {}
     number = {v: k for k, v in enumerate(values)}
     return {number[v]: form for (v, form), at in column.items() if form and found.x[at] > 0.5}
-
-
-_SOLVER_SECONDS: Final = 10
 
 
 def _reserved(aval: Any) -> int:
@@ -416,7 +414,7 @@ def boundary_conversions(program: Program) -> Iterator[Change]:
     for k, variable in enumerate(jaxpr.invars):
         uses = [e for e in jaxpr.eqns if any(a is variable for a in e.invars)]
         primitives = {e.primitive.name for e in uses}
-        types = {str(e.outvars[0].aval) for e in uses}
+        types = {tuple(str(v.aval) for v in e.outvars) for e in uses}
         is_one = len(primitives) == len(types) == 1 and primitives <= set(_CONVERSIONS)
         at_end = any(a is variable for a in jaxpr.outvars)
         if not is_one or at_end or whole.bytes_of(variable.aval) < LEAST or k in program.donated:
