@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from math import prod
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from morello_layouts.core.checks import as_integers
 from morello_layouts.core.expr import AffineExpr, canonicalize
@@ -20,19 +20,9 @@ from morello_layouts.core.limits import (
     PROOF_FORMULA_SIZE,
 )
 from morello_layouts.core.maps import AffineMap
-from morello_layouts.core.recipe import (
-    Merge,
-    Pad,
-    Recipe,
-    Replicate,
-    Split,
-    Step,
-    Transpose,
-    Window,
-    Xor,
-    elements_at,
-    known,
-)
+from morello_layouts.core.recipe import Pad, Recipe, Window, Xor, elements_at, known
+from morello_layouts.core.recipe.digits import has_digits, row_major, stages_of
+from morello_layouts.core.recipe.views import with_replicas_as_dims, without_xors
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.proof.ask import names_of, small_sizes
 from morello_layouts.proof.comparison import DIGITS_AND_ISL, first_positions, separable
@@ -244,28 +234,12 @@ def first_padding(recipe: Recipe) -> int | None:
     >>> first_padding(Recipe((3, 4), (Pad((4, 4)), Xor(1, 0))))
     12
     """
-    sizes = [known(shape) for shape in recipe.shapes]
     start, tail, size = known((recipe.offset, recipe.tail_padding, recipe.size))
     if start:
         return 0
-    found = [size - tail] if tail > 0 else []
-    is_simple = tail >= 0
-    for k, (step, before) in enumerate(zip(recipe.steps, sizes, strict=False)):
-        if isinstance(step, Window) or (isinstance(step, Pad) and step.cut):
-            is_simple = False
-        if not isinstance(step, Pad) or not is_simple:
-            continue
-        for axis, (n, end) in enumerate(zip(before, sizes[k + 1], strict=True)):
-            digits = _digits_along(axis, recipe.steps[k + 1 :], sizes[k + 1 :]) if n < end else ()
-            if digits is None:
-                is_simple = False
-                break
-            # Other digits are 0. One of these places is the least in each digit, so in any order.
-            places = {-(-n // unit) * unit for unit, _, _ in digits}
-            found += [sum(x // unit % (radix or end) * stride for unit, radix, stride in digits)
-                      for x in places if x < end]  # fmt: skip
-    if is_simple:
-        return min(found, default=None)
+    with suppress(UnsupportedError):
+        if tail >= 0:
+            return min([*([size - tail] if tail else []), *_padding_of_pads(recipe)], default=None)
     for slots in first_positions(size):
         _, there = elements_at(recipe, as_integers(slots, "slots", size))
         if not there.all():
@@ -273,72 +247,37 @@ def first_padding(recipe: Recipe) -> int | None:
     return None
 
 
-_Digit: TypeAlias = tuple[int, int | None, int]
-"""Of a place x its digit ``x // unit % radix``, and the stride; None if no other digit follows."""
+def _padding_of_pads(recipe: Recipe) -> Iterator[int]:
+    """Yield the slots among which is the first that each pad leaves empty.
 
-
-def _digits_along(
-    axis: int, steps: Sequence[Step], shapes: Sequence[tuple[int, ...]]
-) -> list[_Digit] | None:
-    """Return the digits of a place along an axis; None if those of other axes mix with them."""
-    held: list[list[_Digit]] = [[] for _ in shapes[0]]
-    held[axis] = [(1, None, 1)]
-    for step, before in zip(steps, shapes, strict=False):
-        match step:
-            case Pad(cut=False):
-                pass
-            case Split():
-                parts: list[list[_Digit]] = []
-                for digits, t in zip(held, step.numbers, strict=True):
-                    both = [digits] if t is None else _split(digits, t)
-                    if both is None:
-                        return None
-                    parts += both
-                held = parts
-            case Transpose(order):
-                held = [held[k] for k in order]
-            case Merge():
-                joined = [_merged(*group) for group in
-                          zip(step.groups(held), step.groups(before), strict=True)]  # fmt: skip
-                if None in joined:
-                    return None
-                held = [digits for digits in joined if digits is not None]
-            case Replicate(sizes):
-                held += [[] for _ in sizes]
-            case Xor(target) if not held[target]:
-                pass
-            case _:
-                return None
-    strides = [prod(shapes[-1][k + 1 :]) for k in range(len(held))]
-    return [(unit, radix, own * stride) for digits, stride in zip(held, strides, strict=True)
-            for unit, radix, own in digits]  # fmt: skip
-
-
-def _split(digits: Sequence[_Digit], tile: int) -> list[list[_Digit]] | None:
-    outer: list[_Digit] = []
-    inner: list[_Digit] = []
-    for unit, radix, stride in digits:
-        count, rest = divmod(tile, stride)
-        if stride % tile == 0:
-            outer.append((unit, radix, stride // tile))
-        elif rest or (radix is not None and count % radix and radix % count):
-            return None
-        elif radix is not None and count % radix == 0:
-            inner.append((unit, radix, stride))
-        else:
-            inner.append((unit, count, stride))
-            outer.append((unit * count, radix and radix // count, 1))
-    return [outer, inner]
-
-
-def _merged(axes: Sequence[Sequence[_Digit]], sizes: Sequence[int]) -> list[_Digit] | None:
-    found: list[_Digit] = []
-    for k, digits in enumerate(axes):
-        for unit, radix, stride in digits:
-            if radix is None and prod(sizes[:k]) != 1:
-                if sizes[k] % stride:
-                    return None
-                found.append((unit, sizes[k] // stride, stride * prod(sizes[k + 1 :])))
-            else:
-                found.append((unit, radix, stride * prod(sizes[k + 1 :])))
-    return found
+    Raises:
+        UnsupportedError: if an element may be cut off, or digits of several axes mix.
+    """
+    shapes = [known(shape) for shape in recipe.shapes]
+    for k, (step, before) in enumerate(zip(recipe.steps, shapes, strict=False)):
+        if isinstance(step, Window) or (isinstance(step, Pad) and step.cut):
+            raise UnsupportedError(f"{step}: which slots it leaves empty depends on its elements")
+        sizes = shapes[k + 1]
+        if not isinstance(step, Pad) or sizes == before:
+            continue
+        rest = plain = Recipe(sizes, recipe.steps[k + 1 :])
+        if not has_digits(rest):
+            rest = with_replicas_as_dims(rest)
+            plain = without_xors(rest)
+        stages = stages_of(plain)
+        last, at = row_major(chain(*stages[-1])), 0
+        mixed = {dim for x in last if not isinstance(x.of, int) for dim in x.dims}
+        for later in (
+            rest.steps if rest is not plain else ()
+        ):  # an exclusive or permutes the places along other axes
+            if isinstance(later, Xor):
+                mixed |= {dim for x in stages[at][later.target] for dim in x.dims}
+            at += not isinstance(later, Xor)
+        for axis, (n, end) in enumerate(zip(before, sizes, strict=True)):
+            if n < end and axis in mixed:
+                raise UnsupportedError(f"axis {axis}: its digits mix with those of others")
+            digits = [x for x in last if x.of == axis] if n < end else []
+            # Other digits are 0. One of these places is the least in each digit, so in any order.
+            for x in {-(-n // digit.unit) * digit.unit for digit in digits}:
+                if x < end:
+                    yield sum(x // d.unit % (d.modulus or end) * int(d.stride) for d in digits)
