@@ -17,8 +17,8 @@ from morello_layouts.core.expr import AffineExpr, canonicalize, coordinate_varia
 from morello_layouts.core.expr.assumptions import Assumption, meet_all
 from morello_layouts.core.expr.sizes import Int, SizeExpr, ceil_quotient, is_nonnegative
 from morello_layouts.core.fields import frozen
-from morello_layouts.core.lazy import numpy as np
-from morello_layouts.core.limits import PROOF_FIRST, PROOF_WIDE
+from morello_layouts.core.lazy import has_numpy, numpy as np
+from morello_layouts.core.limits import PROOF_COUNTED, PROOF_FIRST, PROOF_WIDE
 from morello_layouts.core.maps import AffineMap, IndexMap
 from morello_layouts.core.recipe import (
     Merge,
@@ -202,7 +202,7 @@ def compare(
             at = tuple(changes[0].at if k == changes[0].dim else 0 for k in dims)
             return Comparison(False, "evaluation", at)
         seen = _evaluated(m, pairs)
-        if seen is not None and (has_bits or not seen.equal):
+        if seen is not None and (has_bits or not seen.equal or context is None):
             return seen
     if has_bits or not by_isl:
         return Comparison(None, why=why)
@@ -331,7 +331,8 @@ def _evaluated(m: AnyMap, pairs: Pairs) -> Comparison | None:
     sizes = known([x.size for pair in pairs for x in pair if isinstance(x, Recipe)])
     if max((count, *sizes)) >= 1 << 62:
         return None
-    few = min(count, PROOF_WIDE)  # in Python: NumPy need not be loaded for them
+    # In Python, so that NumPy need not be loaded for them.
+    few = min(count, PROOF_WIDE if has_numpy() else PROOF_COUNTED)
     at = delinearize(Column(range(few)), shape)
     lists = [[filled(x, few) for x in both] for both in _values(pairs, at)]
     for k in range(few):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import product
 from math import gcd, prod
 from typing import Any, ClassVar, Final
 
@@ -12,11 +11,10 @@ from morello_layouts.core.expr import AffineExpr, coordinate_variables
 from morello_layouts.core.expr.boxes import divisor_of, greatest_number
 from morello_layouts.core.expr.sizes import Int, SizeExpr, common_divisor
 from morello_layouts.core.fields import Displayed, frozen
-from morello_layouts.core.lazy import NotInstalledError, numpy as np
+from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.limits import (
     ISL_OPERATIONS,
     ISL_OPINION,
-    PROOF_COUNTED,
     PROOF_ELEMENTS,
     PROOF_FIRST,
 )
@@ -38,7 +36,6 @@ from morello_layouts.proof.ask import (
     ask_isl,
     isl_budget,
     names_of,
-    offsets_by_columns,
 )
 from morello_layouts.proof.comparison import (
     BITS,
@@ -95,14 +92,6 @@ def have_equal_offsets(a: AnyMap, b: AnyMap, *, budget: int | None = None) -> Pr
 
 
 @ask_isl(EQUIVALENT)
-def _decided(a: AnyMap, b: AnyMap, *, context: isl.Context) -> Proof:
-    try:
-        return _equal(a, b, context)
-    except NotInstalledError as error:
-        return _without_libraries(a, b, error)
-
-
-@ask_isl(EQUIVALENT)
 def _by_isl(a: AnyMap, b: AnyMap, *, context: isl.Context) -> Proof:
     """Return ISL's own answer; for sizes by name only that they are equal for all."""
     several = any(len(m.given) > 1 for m in (a, b))
@@ -111,21 +100,8 @@ def _by_isl(a: AnyMap, b: AnyMap, *, context: isl.Context) -> Proof:
     return Proof(EQUIVALENT, found.equal, found.why or "by its values", "ISL", condition=condition)
 
 
-def _without_libraries(a: AnyMap, b: AnyMap, missing: NotInstalledError) -> Proof:
-    """Decide where ISL or NumPy is not installed: at each element, if they are few."""
-    reason, shape = "every coordinate has the same offset", a.sizes
-    if names_of(a, b) or prod(known(shape)) > PROOF_COUNTED:
-        raise missing
-    places = list(product(*map(range, known(shape))))
-    offsets = (offsets_by_columns(m, places) for m in (a, b))
-    for at, one, other in zip(places, *offsets, strict=True):
-        if one != other:
-            wrong = f"{at} has offsets {one} and {other}"
-            return Proof(EQUIVALENT, False, wrong, "counting", counterexample=at)
-    return Proof(EQUIVALENT, True, reason, "counting")
-
-
-def _equal(a: AnyMap, b: AnyMap, context: isl.Context) -> Proof:
+@ask_isl(EQUIVALENT)
+def _decided(a: AnyMap, b: AnyMap, *, context: isl.Context) -> Proof:
     if a.sizes != b.sizes:
         raise ShapeError(
             f"shapes to compare: expected the same, got {a.shape} and {b.shape}",
