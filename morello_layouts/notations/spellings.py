@@ -8,7 +8,7 @@ text that begins like one of these is read here; all others are left to the nota
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from math import prod
 from typing import Any, Final, NoReturn
@@ -23,7 +23,7 @@ from morello_layouts.core.recipe import DimDigit
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.notations.calls import BRACKETS, Call, CallReader
 from morello_layouts.notations.cute import ComposedLayout, CuteLayout, Swizzle
-from morello_layouts.notations.cute.layout import Static, compact, flatten
+from morello_layouts.notations.cute.layout import Static, compact, flatten, like
 from morello_layouts.notations.fragments.document import in_order
 from morello_layouts.notations.fragments.layout import Axis, FragmentLayout
 from morello_layouts.notations.grammar import Source, Syntax, Terminal, Token
@@ -105,7 +105,6 @@ def _cute_numbers(value: Any) -> Any:
 
 
 def _cute(call: Call) -> Any:
-
     if isinstance(call, Call) and call.name in _COMPOSED:
         first, *middle, last = call.values or [None]
         if not isinstance(first, Call) or first.name not in _SWIZZLES:
@@ -145,13 +144,8 @@ def _cute(call: Call) -> Any:
         return CuteLayout(shape)
     if name not in _RIGHT:
         return CuteLayout(shape, _cute_numbers(stride))
-    places = tuple(range(len(flatten(shape)), 0, -1))
-    return CuteLayout(shape, _ordered(shape, _like(shape, iter(places))))
-
-
-def _like(shape: Any, items: Iterator[Any]) -> Any:
-    """Return items nested as a shape is."""
-    return tuple(_like(part, items) for part in shape) if isinstance(shape, tuple) else next(items)
+    places = range(len(flatten(shape)), 0, -1)
+    return CuteLayout(shape, _ordered(shape, like(places, shape)))
 
 
 def _ordered(shape: Any, order: Any) -> Any:
@@ -174,7 +168,7 @@ def _ordered(shape: Any, order: Any) -> Any:
     sizes, found = flatten(shape), keys(shape, order)
     ranked = sorted(range(len(sizes)), key=lambda k: (found[k], k))
     steps = dict(zip(ranked, flatten(compact(tuple(sizes[k] for k in ranked))), strict=True))
-    return _like(shape, iter([steps[k] for k in range(len(sizes))]))
+    return like((steps[k] for k in range(len(sizes))), shape)
 
 
 # ---- JAX
@@ -199,7 +193,6 @@ def _numbers(value: Any) -> Any:
 
 
 def _jax_layout(call: Call) -> Any:
-
     order, tiles = call.get("major_to_minor", 0), call.get("tiling", 1)
     bits = call.get("sub_byte_element_size_in_bits", 2, 0)
     if order is None or isinstance(bits, Call):
@@ -233,7 +226,6 @@ def _jax_format(call: Call) -> Any:
 
 
 def _jax_aval(call: Call) -> Any:
-
     shape, dtype = call.get("shape", 0), call.get("dtype", 1)
     element = nearest_type(getattr(dtype, "name", str(dtype)))
     if shape is None or element is None or "sharding" in call.keys:
@@ -250,7 +242,6 @@ def _jax_aval(call: Call) -> Any:
 
 
 def _gluon(call: Call) -> Any:
-
     names = [*GLUON[call.name][1]]
     given = dict(zip(names, call.values, strict=False)) | call.keys
     unknown = [name for name in given if name not in names]
@@ -309,7 +300,6 @@ _CALLS: Final = {
 
 
 def _strided(call: Call) -> Any:
-
     places = _CALLS.get(call.name, (None, None, None))
     stride = call.get("stride", places[1])
     shape = call.get("shape", None, call.get("size", places[0]))
@@ -342,7 +332,6 @@ def _flat(value: Any) -> tuple[Any, ...]:
 
 
 def _element(value: Any) -> ElementType | None:
-
     name = nearest_type(value.name) if isinstance(value, Call) and not value.values else None
     return None if name is None else ElementType(name, ELEMENT_BITS[name])
 

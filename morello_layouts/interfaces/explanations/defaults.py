@@ -33,15 +33,11 @@ class OtherLayout:
 
     json_keys: ClassVar = (
         *("layout=suggestion.shape", "groups=suggestion.groups", "changes=suggestion.changes"),
-        *("data_bytes=cost.data_bytes", "reserved_bytes=cost.reserved_bytes"),
-        *("padding_bytes=cost.padding_bytes", "factor=cost.factor", "hint=suggestion.hint"),
+        *("data_bytes=suggestion.waste.data_bytes", "reserved_bytes=suggestion.byte_size"),
+        *("padding_bytes=suggestion.waste.padding_bytes", "factor=suggestion.factor"),
+        "hint=suggestion.hint",
     )
     suggestion: Suggestion
-
-    @property
-    def cost(self) -> Waste:
-        """The bytes that XLA reserves for it, beside those of its data."""
-        return self.suggestion.waste
 
     @property
     def row(self) -> Labelled:

@@ -343,12 +343,8 @@ def complement(layout: LayoutLike, cotarget: Any = None) -> CuteLayout:
     target = layout.cosize if cotarget is None else _shape(cotarget)
     if is_static(layout.stride, 0):
         return CuteLayout(_coalesced_shape(target))
-    if len(layout.leaves) > 1 and not all(is_static(d) for _, d in layout.leaves):
-        raise LayoutError(
-            f"complement of {layout}: expected static strides, got {text(layout.stride)}",
-            "strides are sorted, and CuTe sorts when it compiles",
-            "write static strides, _4 in place of 4",
-        )
+    if len(layout.leaves) > 1:
+        _require_static("complement", layout)
     shape, stride, end = list[Any](), list[Any](), product(())
     for n, d in sorted(layout.leaves, key=itemgetter(1)):
         if not isinstance(d, int) or d < end:
@@ -362,6 +358,15 @@ def complement(layout: LayoutLike, cotarget: Any = None) -> CuteLayout:
         end = times(d, n)
     rest = _coalesced_shape(ceil_divide(target, end))
     return coalesce(CuteLayout((*shape, rest), (*stride, compact(rest, end))))
+
+
+def _require_static(name: str, layout: CuteLayout) -> None:
+    if not all(is_static(d) for _, d in layout.leaves):
+        raise LayoutError(
+            f"{name} of {layout}: expected static strides, got {text(layout.stride)}",
+            "strides are sorted, and CuTe sorts when it compiles",
+            "write static strides, _4 in place of 4",
+        )
 
 
 def _coalesced_shape(shape: Nested) -> Nested:
@@ -452,12 +457,7 @@ def left_inverse(layout: Swizzled) -> CuteLayout | ComposedLayout:
 def _left_inverse(layout: CuteLayout) -> CuteLayout:
     layout = coalesce(layout)
     _require_integers("left_inverse", layout)
-    if not all(is_static(d) for _, d in layout.leaves):
-        raise LayoutError(
-            f"left_inverse of {layout}: expected static strides, got {text(layout.stride)}",
-            "strides are sorted, and CuTe sorts when it compiles",
-            "write static strides, _4 in place of 4",
-        )
+    _require_static("left_inverse", layout)
     starts, shape, stride = _prefixes(layout), list[Any](), list[Any]([Static(0)])
     order = _order([d for _, d in layout.leaves])
     for k in order:
