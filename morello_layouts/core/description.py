@@ -195,13 +195,13 @@ def times(sizes: Sequence[object]) -> str:
 
 
 def dimensions(
-    sizes: Sequence[int | str | None], dynamic: Sequence[bool] = (), names: Sequence[str] = ()
+    sizes: Sequence[Int | str | None], dynamic: Sequence[bool] = (), names: Sequence[str] = ()
 ) -> tuple[Dimension, ...]:
     """Return dimensions of these sizes, each with its symbol, and its name if names are given."""
     names = names or standard(len(sizes))
     flags = dynamic or (False,) * len(sizes)
     return tuple(
-        Dimension(name, f"d{k}", size, flag)
+        Dimension(name, f"d{k}", str(size) if isinstance(size, SizeExpr) else size, flag)
         for k, (name, size, flag) in enumerate(zip(names, sizes, flags, strict=False))
     )
 

@@ -154,10 +154,8 @@ def _words_of(one: Subject) -> Description:
     layout = one.layout
     if layout is None:  # a map has a recipe, but no text to explain
         m = one.map(())
-        sizes = [n if isinstance(n, int) else str(n) for n in m.sizes]
-        return Description(
-            m.source, "index map", str(m.recipe), dimensions(sizes, names=m.names), ()
-        )
+        dims = dimensions(m.sizes, names=m.names)
+        return Description(m.source, "index map", str(m.recipe), dims, ())
     numbers = tuple(n for n in one.shape or () if isinstance(n, int))
     has_numbers = one.shape is not None and len(numbers) == len(one.shape)
     words = describe(layout, numbers if has_numbers else None)

@@ -260,7 +260,7 @@ def describe(
     sizes: Sequence[int] | None = None,  # noqa: ARG001
 ) -> Description:
     """Say what each swizzle, size and stride means."""
-    dims = dimensions([n if isinstance(n, int) else str(n) for n in layout.sizes])
+    dims = dimensions(layout.sizes)
     parts, plain = list[Part](), layout
     while isinstance(plain, ComposedLayout):
         parts.append(Part(str(plain.swizzle), plain.words))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NoReturn
 
 from morello_layouts.core.description import (
     Description,
-    Dimension,
+    MemoryAxis,
     Part,
     count,
     dimensions,
@@ -21,7 +21,7 @@ from morello_layouts.core.description import (
 from morello_layouts.core.expr import Interval, Var
 from morello_layouts.core.expr.conversions import promote_to_sizes
 from morello_layouts.core.expr.sizes import Int, SizeExpr
-from morello_layouts.core.layout import checked_recipe
+from morello_layouts.core.layout import Layout, checked_recipe
 from morello_layouts.core.limits import MAP_TEXT
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.notations.coordinates import (
@@ -421,85 +421,77 @@ _PACK: Final = collected(_packed, _operation)
 # ---- words
 
 
+_KINDS: Final[dict[type, tuple[str, Callable[[Any], int]]]] = {
+    TpuTiled: ("Mosaic's tiles", lambda x: len(x.strides)),
+    TpuVectorLayout: ("Mosaic's registers", lambda _: 2),
+    XegpuLayout: ("XeGPU's units", lambda x: x.rank - len(x.sliced)),
+    MlirPack: ("MLIR pack", lambda x: max((0, *x.outer_dims_perm, *x.inner_dims_pos)) + 1),
+    MlirType: ("MLIR array", lambda x: len(x.dims)),
+}
+"""What a layout is in words, and how many dimensions it has if nothing says their sizes."""
+
+
 def describe(
     layout: MlirType | MlirMap | MlirPack, shape: Sequence[int] | None = None
 ) -> Description:
     if isinstance(layout, CoordinateLayout) and not isinstance(layout, MlirPack):
         return describe_coordinates(layout, shape)
-    if isinstance(layout, TpuTiled):
-        kind, rank = "Mosaic's tiles", len(layout.strides)
-    elif isinstance(layout, TpuVectorLayout):
-        kind, rank = "Mosaic's registers", 2 if shape is None else len(shape)
-    elif isinstance(layout, XegpuLayout):
-        kind, rank = "XeGPU's units", layout.rank - len(layout.sliced)
-    elif isinstance(layout, MlirPack):
-        kind = "MLIR pack"
-        rank = len(layout.outer_dims_perm) or max(layout.inner_dims_pos, default=0) + 1
-    else:
-        kind, rank = "MLIR array", len(layout.dims)
+    kind, rank = _KINDS[type(layout)]
     given: Any = layout.sizes if shape is None else shape
-    sizes = (None,) * rank if given is None else given
-    dims = dimensions([n if isinstance(n, int) or n is None else str(n) for n in sizes])
+    dims = dimensions((None,) * rank(layout) if given is None else given)
+    sizes, axes = sizes_in(dims), tuple[MemoryAxis, ...]()
+    if shape is not None or not isinstance(layout, XegpuLayout):  # its units have the array's sizes
+        axes = memory_axes(checked_recipe(layout, sizes), dims)
     own = getattr(layout, "layout", layout)
-    if shape is None and isinstance(layout, XegpuLayout):  # its units have sizes with the array's
-        return Description(str(layout), kind, layout.headline, dims, tuple(layout.words()))
-    recipe = checked_recipe(layout, sizes_in(dims))
-    axes = memory_axes(recipe, dims)
-    parts = (
-        _tiles_in_words(layout, [dim.name for dim in dims])
-        if isinstance(layout, TpuTiled)
-        else layout.words()
-        if isinstance(layout, TpuVectorLayout | XegpuLayout)
-        else _pack_in_words(layout, dims)
-        if isinstance(layout, MlirPack)
-        else _type_in_words(layout, dims, recipe.shape)
-    )
     headline = f"{axes[-1].label} varies fastest" if axes else "one element"
     headline = own.headline if isinstance(own, TpuVectorLayout | XegpuLayout) else headline
-    return Description(str(layout), kind, headline, dims, tuple(parts), axes)
+    parts = tuple(_in_words(layout, [dim.name for dim in dims], sizes))
+    return Description(str(layout), kind, headline, dims, parts, axes)
 
 
-def _type_in_words(
-    layout: MlirType, dims: Sequence[Dimension], shape: Sequence[Int]
-) -> Iterator[Part]:
-    names = [dim.name for dim in dims]
-    sizes = "x".join("?" if n is None else str(n) for n in layout.dims)
-    yield Part(sizes or "no sizes", f"sizes of {listed(names)}" if names else "one element")
-    yield Part(layout.element_type, f"{count(layout.element.bits, 'bit')} an element")
-    if isinstance(layout.layout, MlirMap):
-        box = layout.layout.box(shape)
-        yield Part("affine_map", f"where an element lies in a row-major box of {times(box)}")
-        for text, n in zip(layout.layout.texts(), box, strict=True):
-            yield Part(text, f"a coordinate in the box, 0 to {n - 1}")
-    elif isinstance(layout.layout, TpuTiled):
-        yield from _tiles_in_words(layout.layout, names)
-    elif isinstance(layout.layout, TpuVectorLayout | XegpuLayout):
-        yield from layout.layout.words()
-    elif isinstance(layout.layout, IreeEncoding):
-        sizes = times(layout.layout.box(shape))
-        yield Part("encoding_info", f"a pack, and the order in each tile: a box of {sizes}")
-    elif isinstance(layout.layout, StridedLayout):
-        steps = zip(layout.layout.strides, names, strict=True)
-        words = listed([f"{n} along {name}" for n, name in steps])
-        yield Part(str(layout.layout), f"elements from one coordinate to the next: {words}")
-    else:
-        yield Part("row-major", f"{names[-1] if names else 'it'} varies fastest", True)
-    if layout.space:
-        yield Part(layout.space, "memory space")
+def _in_words(layout: Layout | None, names: Sequence[str], shape: Sequence[Int]) -> Iterator[Part]:
+    match layout:
+        case MlirType():
+            sizes = "x".join("?" if n is None else str(n) for n in layout.dims)
+            yield Part(sizes or "no sizes", f"sizes of {listed(names)}" if names else "one element")
+            yield Part(layout.element_type, f"{count(layout.element.bits, 'bit')} an element")
+            yield from _in_words(layout.layout, names, shape)
+            if layout.space:
+                yield Part(layout.space, "memory space")
+        case None:
+            yield Part("row-major", f"{names[-1] if names else 'it'} varies fastest", True)
+        case TpuVectorLayout() | XegpuLayout():
+            yield from layout.words()
+        case MlirPack():
+            yield from _pack_in_words(layout, names)
+        case IreeEncoding():
+            box = times(layout.box(shape))
+            yield Part("encoding_info", f"a pack, and the order in each tile: a box of {box}")
+        case MlirMap():
+            ends = layout.box(shape)
+            yield Part("affine_map", f"where an element lies in a row-major box of {times(ends)}")
+            for text, n in zip(layout.texts(), ends, strict=True):
+                yield Part(text, f"a coordinate in the box, 0 to {n - 1}")
+        case StridedLayout():
+            words = f"elements from one coordinate to the next: {_along(layout, names)}"
+            yield Part(str(layout), words)
+        case TpuTiled():
+            for tile in layout.tiles:
+                words = "tiles of these sizes, each in one piece"
+                yield Part(f"({','.join(map(str, tile))})", words)
+            words = f"{'tiles' if layout.tiles else 'elements'} from one to the next"
+            text = f"[{','.join(map(str, layout.strides))}]"
+            yield Part(text, f"{words}: {_along(layout, names)}")
 
 
-def _tiles_in_words(layout: TpuTiled, names: Sequence[str]) -> Iterator[Part]:
-    for tile in layout.tiles:
-        yield Part(f"({','.join(map(str, tile))})", "tiles of these sizes, each in one piece")
+def _along(layout: StridedLayout | TpuTiled, names: Sequence[str]) -> str:
     steps = zip(layout.strides, names, strict=True)
-    what = "tiles" if layout.tiles else "elements"
-    words = listed([f"{n} along {name}" for n, name in steps])
-    yield Part(f"[{','.join(map(str, layout.strides))}]", f"{what} from one to the next: {words}")
+    return listed([f"{n} along {name}" for n, name in steps])
 
 
-def _pack_in_words(layout: MlirPack, dims: Sequence[Dimension]) -> Iterator[Part]:
-    order = [dims[dim].name for dim in layout.outer_dims_perm]
-    tiled = [dims[dim].name for dim in layout.inner_dims_pos]
+def _pack_in_words(layout: MlirPack, names: Sequence[str]) -> Iterator[Part]:
+    order = [names[dim] for dim in layout.outer_dims_perm]
+    tiled = [names[dim] for dim in layout.inner_dims_pos]
     tiles = [f"{n} of {name}" for n, name in zip(layout.inner_tiles, tiled, strict=True)]
     what = "tiles" if tiles else "elements"
     meanings = (

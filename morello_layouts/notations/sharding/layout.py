@@ -223,8 +223,7 @@ def describe(layout: ShardedLayout, shape: Sequence[Int] | None = None) -> Descr
 
 def numbered(sizes: Sequence[Int]) -> tuple[Dimension, ...]:
     """Return the dimensions as d0, d1, …: meshes too call their axes x and y."""
-    names = [f"d{k}" for k in range(len(sizes))]
-    return dimensions([n if isinstance(n, int) else str(n) for n in sizes], names=names)
+    return dimensions(sizes, names=[f"d{k}" for k in range(len(sizes))])
 
 
 def headline(sharding: Sharding, dims: Sequence[Dimension]) -> str:

@@ -393,32 +393,21 @@ def _split(
 
 
 def describe(
-    layout: XlaShape | XlaLayout, sizes: Sequence[int | str | None] | None = None
+    value: XlaShape | XlaLayout, sizes: Sequence[int | str | None] | None = None
 ) -> Description:
-    return (
-        _describe_shape(layout) if isinstance(layout, XlaShape) else _describe_layout(layout, sizes)
-    )
-
-
-def _describe_shape(x: XlaShape) -> Description:
-    layout = x.layout or XlaLayout(())
-    dims = dimensions(x.dims, x.dynamic_dimensions)
-    kind = type_part(x.element_type, layout)
-    if x.element_type in ("token", "opaque"):
-        return Description(str(x), "no array", kind.meaning, (), (kind,))
-    parts = (kind, shape_part(dims), *layout_parts(layout, dims, x.element_type))
+    if isinstance(value, XlaLayout):
+        if sizes is not None:
+            value.physical_sizes(sizes)  # raises if the ranks differ
+        kind, layout = "XLA layout", value
+        dims = dimensions(sizes or (None,) * len(layout.minor_to_major))
+        parts = layout_parts(layout, dims, "")
+    elif value.layout is None:  # a token, or an opaque value
+        part = type_part(value.element_type, XlaLayout(()))
+        return Description(str(value), "no array", part.meaning, (), (part,))
+    else:
+        kind, layout, name = "XLA array", value.layout, value.element_type
+        dims = dimensions(value.dims, value.dynamic_dimensions)
+        parts = [type_part(name, layout), shape_part(dims), *layout_parts(layout, dims, name)]
+    headline = f"{order_in_words(layout, dims)}, {format_name(layout.tile_numbers)}"
     axes = memory_axes(_recipe(layout, dims), dims)
-    return Description(str(x), "XLA array", _headline(layout, dims), dims, parts, axes)
-
-
-def _describe_layout(layout: XlaLayout, shape: Sequence[int | str | None] | None) -> Description:
-    if shape is not None:
-        layout.physical_sizes(shape)  # raises if the ranks differ
-    dims = dimensions(shape or (None,) * len(layout.minor_to_major))
-    parts = tuple(layout_parts(layout, dims, ""))
-    axes = memory_axes(_recipe(layout, dims), dims)
-    return Description(str(layout), "XLA layout", _headline(layout, dims), dims, parts, axes)
-
-
-def _headline(layout: XlaLayout, dims: Sequence[Dimension]) -> str:
-    return f"{order_in_words(layout, dims)}, {format_name(layout.tile_numbers)}"
+    return Description(str(value), kind, headline, dims, tuple(parts), axes)
