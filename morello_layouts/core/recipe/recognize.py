@@ -15,7 +15,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 from morello_layouts.core.expr import AffineExpr, Var, canonicalize, coordinate_variables
 from morello_layouts.core.expr.affine import BitXor, floors_of
-from morello_layouts.core.expr.sizes import Int, SizeExpr, ceil_quotient, evaluated, is_nonnegative
+from morello_layouts.core.expr.sizes import (
+    Int,
+    SizeExpr,
+    ceil_quotient,
+    evaluated,
+    is_nonnegative,
+)
 from morello_layouts.core.expr.substitution import substitute
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.recipe.digits import DimDigit, recipe_of_axes, splits_into
@@ -263,7 +269,7 @@ def _digits_of(shape: Shape, forms: Sequence[AffineExpr]) -> list[_Axes] | None:
 
     The digits of all forms together make up every coordinate.
     """
-    digits = _separate(shape, forms, may_share=False)
+    digits = _separate(shape, forms)
     if digits is None:
         return None
     names = frozenset(name for n in shape if isinstance(n, SizeExpr) for name in n.names())
@@ -272,22 +278,29 @@ def _digits_of(shape: Shape, forms: Sequence[AffineExpr]) -> list[_Axes] | None:
     return None if any(each is None for each in ordered) else [each or [] for each in ordered]
 
 
-def digits_to_read(shape: Shape, form: AffineExpr) -> list[_Axes] | None:
+def digits_to_read(shape: Shape, form: AffineExpr, *, may_fall: bool = False) -> list[_Axes] | None:
     """Return the digits of each dimension, from the smallest unit on, by which offsets are read.
 
-    Their strides need not be nested, and may be 0. None if a stride is negative, or if the form is
-    no sum of digits of single dimensions.
+    Their strides need not be nested, and may be 0. None if the form is no sum of digits of single
+    dimensions, or if a stride is negative and may not be.
+
+    >>> from morello_layouts.core.expr import variable
+    >>> i, j = variable("d0", 0, 5), variable("d1", 0, 7)
+    >>> for digits in digits_to_read((6, 8), 7 * (i // 2) + 5 - j, may_fall=True):
+    ...     print([(digit.unit, digit.radix, digit.stride) for digit in digits])
+    [(1, 2, 0), (2, 3, 7)]
+    [(1, 8, -1)]
     """
-    digits = _separate(shape, [form], may_share=True)
+    digits = _separate(shape, [form], may_share=True, may_fall=may_fall)
     return None if digits is None else [[digit for _, digit in own] for own in digits]
 
 
 def _separate(
-    shape: Shape, forms: Sequence[AffineExpr], *, may_share: bool
+    shape: Shape, forms: Sequence[AffineExpr], *, may_share: bool = False, may_fall: bool = False
 ) -> list[list[tuple[int, DimDigit]]] | None:
-    """Return each dimension's digits, with the form of each; strides are 0 only if they may share.
+    """Return each dimension's digits, with the form of each; None if a digit is in several forms.
 
-    None if a stride is negative, or if a digit is in several forms.
+    A stride is 0 only if elements may share slots, and negative only if offsets may fall.
     """
     floors: list[list[dict[Int, Int]]] = [[{} for _ in forms] for _ in shape]
     dims = {f"d{k}": k for k in range(len(shape))}
@@ -299,7 +312,9 @@ def _separate(
             for s, factor in floors_of(atom, c):
                 own[s] = own.get(s, 0) + factor
     digits = [_digits_along(dim, n, floors[dim], may_share) for dim, n in enumerate(shape)]
-    return None if any(each is None for each in digits) else [each or [] for each in digits]
+    found = [each or [] for each in digits]
+    falls = any(not is_nonnegative(digit.stride) for own in found for _, digit in own)
+    return None if None in digits or (falls and not may_fall) else found
 
 
 def _digits_along(
@@ -322,7 +337,7 @@ def _digits_along(
                 strides.append((form, stride))
         if may_share and not strides:
             strides = [(0, 0)]
-        if len(strides) != 1 or not is_nonnegative(strides[0][1]):
+        if len(strides) != 1:
             return None
         form, stride = strides[0]
         found.append((form, DimDigit(dim, start, count if last else end // start, stride=stride)))

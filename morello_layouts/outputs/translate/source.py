@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property, cmp_to_key
-from itertools import pairwise, zip_longest
 from math import prod
 from typing import Final
 
 from morello_layouts import proof
-from morello_layouts.core.expr import AffineExpr, Digit, Var
-from morello_layouts.core.expr.affine import floors_of
+from morello_layouts.core.expr import AffineExpr
 from morello_layouts.core.expr.assumptions import meet_all
 from morello_layouts.core.expr.sizes import Int, ceil_quotient, is_nonnegative
 from morello_layouts.core.fields import frozen
@@ -28,6 +26,7 @@ from morello_layouts.core.recipe.digits import (
     index_of,
     row_major,
 )
+from morello_layouts.core.recipe.recognize import digits_to_read
 from morello_layouts.errors import NoTranslationError, TranslationNotFoundError
 
 
@@ -51,7 +50,7 @@ def placed_digits(m: IndexMap) -> Digits | None:
         found = [digit for digit in digits_of(m.recipe) if digit.radix != 1 and not digit.is_zero]
         if all(isinstance(digit.of, int) for digit in found):
             return joined(found, shape)
-    summed = digits_of_form(m.form, shape)
+    summed = _digits_of(m.form, shape)
     if summed is not None:
         return joined(sorted(summed, key=cmp_to_key(_by_stride)), shape)
     probed = None if m.recipe.names else probed_digits(m)
@@ -69,36 +68,19 @@ def _sums_to(m: IndexMap, digits: Digits) -> bool:
     return True
 
 
-def digits_of_form(form: AffineExpr, shape: Sequence[Int]) -> Digits | None:
-    """Return the digits of which a formula is the sum; None if it is not one of digits.
-
-    >>> from morello_layouts.core.expr import variable
-    >>> i, j = variable("d0", 0, 5), variable("d1", 0, 7)
-    >>> [(str(digit), digit.stride) for digit in digits_of_form(7 * (i // 2) + 5 - j, (6, 8))]
-    [('d0%2', 0), ('d0//2', 7), ('d1', -1)]
-    """
-    floors: list[dict[int, Int]] = [{1: 0} for _ in shape]
-    for atom, factor in form.terms:
-        index = atom.operand.as_atom() if isinstance(atom, Digit) else atom
-        if not isinstance(index, Var):
-            return None
-        own = floors[int(index.name.removeprefix("d"))]
-        for unit, c in floors_of(atom, factor):
+def _digits_of(form: AffineExpr, shape: Sequence[Int]) -> Digits | None:
+    """The digits of which a formula is the sum; None if it is not one of digits of known units."""
+    found = digits_to_read(tuple(shape), form, may_fall=True)
+    if found is None:
+        return None
+    digits: list[AxisDigit] = []
+    for dim, own in enumerate(found):
+        for _, unit, radix, _, stride in own:
             if not isinstance(unit, int):
                 return None
-            own[unit] = own.get(unit, 0) + c
-    if any(high % low for own in floors for low, high in pairwise(sorted(own))):
-        return None
-    along = (_digits_along(dim, *pair) for dim, pair in enumerate(zip(shape, floors, strict=True)))
-    return tuple(digit for digits in along for digit in digits)
-
-
-def _digits_along(dim: int, size: Int, floors: Mapping[int, Int]) -> Iterator[AxisDigit]:
-    units = sorted(floors)
-    for unit, end in zip_longest(units, units[1:]):
-        stride = sum((c * (unit // u) for u, c in floors.items() if u <= unit), 0)
-        modulus: int | None = None if end is None else end // unit
-        yield AxisDigit(dim, unit, modulus or ceil_quotient(size, unit), modulus, stride)
+            modulus = radix if isinstance(radix, int) else None
+            digits.append(AxisDigit(dim, unit, radix, modulus, stride))
+    return tuple(digits)
 
 
 def _by_stride(one: AxisDigit, other: AxisDigit) -> int:
