@@ -16,7 +16,14 @@ from morello_layouts.core.expr.assumptions import Assumption
 from morello_layouts.core.expr.bounds import UNBOUNDED
 from morello_layouts.core.expr.choices import facts_of, is_at_least
 from morello_layouts.core.expr.conversions import as_number, promote_to_sizes
-from morello_layouts.core.expr.sizes import Int, SizeExpr, evaluated, exact_quotient, is_nonnegative
+from morello_layouts.core.expr.sizes import (
+    Int,
+    SizeExpr,
+    evaluated,
+    exact_quotient,
+    is_nonnegative,
+    names_in,
+)
 from morello_layouts.core.expr.substitution import map_ints
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.lazy import importing, regex
@@ -282,8 +289,7 @@ def parse_facts(text: str, bounds: Mapping[str, Interval]) -> Facts:
     {'K': "K' + M - 1", 'M': 'M', 'N': 'N'} -i + M - 1
     """
     parts = [part for part in re.split(r",|;|\band\b|&+", text) if part.strip()]
-    ends = (end for interval in bounds.values() for end in interval)
-    own = {name for end in ends if isinstance(end, SizeExpr) for name in end.names()}
+    own = {*names_in(end for interval in bounds.values() for end in interval)}
     own |= {name for part in parts for name in _multiple(part.strip()) if not name.isdigit()}
     own |= {name for name in re.findall(_NAME, text) if name[0].isupper()}
     sizes: dict[str, Int] = {}
@@ -348,7 +354,7 @@ def _define(
     differences: dict[str, Int],
 ) -> None:
     """Make a size that is at least another one the sum of that and of a difference from 0 on."""
-    known = {name for size in sizes.values() if isinstance(size, SizeExpr) for name in size.names()}
+    known = {*names_in(sizes.values())}
     for name in sorted(fact.names() & named.keys() - sizes.keys() - known):
         less = named[name] - fact  # at most the size of this name
         if (isinstance(less, SizeExpr) and name in less.names()) or not is_nonnegative(less - 1):

@@ -37,7 +37,7 @@ class Quotient:
     def names(self) -> frozenset[str]:
         """Return the names in the numerator and in the divisor."""
         parts = (self.numerator, self.divisor)
-        return frozenset(n for x in parts if isinstance(x, SizeExpr) for n in x.names())
+        return frozenset(names_in(parts))
 
     def __eq__(self, other: object) -> bool:
         return self is other or (
@@ -279,6 +279,12 @@ class _UnknownRemainder(SizeExpr):
 
     def __rdivmod__(self, other: int) -> Any:
         return self._refuse(other)
+
+
+def names_in(sizes: Iterable[Int | None]) -> tuple[str, ...]:
+    """Return the names in sizes, each once, in the order of the sizes."""
+    found = (name for n in sizes if isinstance(n, SizeExpr) for name in sorted(n.names()))
+    return tuple(dict.fromkeys(found))
 
 
 def is_nonnegative(value: Int) -> bool:

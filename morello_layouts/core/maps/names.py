@@ -13,7 +13,7 @@ from typing import Any
 from morello_layouts.core.checks import as_tuple, shown
 from morello_layouts.core.expr import AffineExpr, canonicalize, standard, variable
 from morello_layouts.core.expr.conversions import size_to_sympy
-from morello_layouts.core.expr.sizes import Int, SizeExpr
+from morello_layouts.core.expr.sizes import Int, names_in
 from morello_layouts.core.expr.substitution import substitute
 from morello_layouts.core.lazy import regex, sympy
 from morello_layouts.errors import ShapeError
@@ -45,7 +45,7 @@ def checked_names(
             "give as many names as sizes, or leave them out",
         )
     own = standard(len(sizes))
-    of_sizes = {n for x in sizes if isinstance(x, SizeExpr) for n in x.names()}.union(others)
+    of_sizes = {*names_in(sizes)}.union(others)
     for k, name in enumerate(names):
         what = _mistake(name, names[:k], of_sizes, own[k], offset)
         if what:
@@ -72,7 +72,7 @@ def own_names(given: Sequence[str], sizes: Sequence[Int]) -> tuple[str, ...]:
     (('b', 'd1', 'd2'), ())
     """
     own = standard(len(sizes))
-    of_sizes = {n for x in sizes if isinstance(x, SizeExpr) for n in x.names()}
+    of_sizes = {*names_in(sizes)}
     found = [
         inside if _mistake(name, given[:k], of_sizes, inside, "p") else name
         for k, (name, inside) in enumerate(zip(given, own, strict=False))

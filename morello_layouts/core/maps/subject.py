@@ -15,7 +15,7 @@ from morello_layouts.core.expr.assumptions import (
     apply_divisibility,
     meet_all,
 )
-from morello_layouts.core.expr.sizes import Int, SizeExpr
+from morello_layouts.core.expr.sizes import Int, names_in
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.layout import Layout, Provenance, checked_recipe
 from morello_layouts.core.maps.index_map import IndexMap
@@ -200,12 +200,6 @@ def _met(read: Callable[..., M], one: Subject, other: Subject) -> tuple[M, M]:
 def shape_text(sizes: Sequence[object]) -> str:
     """Return sizes, or other things, as Python writes a tuple."""
     return f"({', '.join(map(str, sizes))}{',' if len(sizes) == 1 else ''})"
-
-
-def names_in(sizes: Iterable[Int]) -> tuple[str, ...]:
-    """Return the names in sizes, each once, in the order of the sizes."""
-    found = (name for n in sizes if isinstance(n, SizeExpr) for name in sorted(n.names()))
-    return tuple(dict.fromkeys(found))
 
 
 def require_size_names(names: Iterable[str]) -> None:

@@ -26,7 +26,7 @@ from morello_layouts.core.checks import (
 from morello_layouts.core.expr import AffineExpr, coordinate_variables, standard
 from morello_layouts.core.expr.assumptions import Assumption
 from morello_layouts.core.expr.conversions import number_from_sympy
-from morello_layouts.core.expr.sizes import Int, SizeExpr, ceil_quotient, is_nonnegative
+from morello_layouts.core.expr.sizes import Int, SizeExpr, ceil_quotient, is_nonnegative, names_in
 from morello_layouts.core.expr.substitution import substitute
 from morello_layouts.core.limits import VIEW_TEXT
 from morello_layouts.core.maps.map import AffineMap
@@ -409,7 +409,7 @@ def viewed(m: Any, view: Seen, source: str) -> Any:
     recipe = replace(m.recipe, shape=shape, steps=(*steps, *m.recipe.steps))
     found = seen_through(m, recipe, steps, source)
     starts = (n for step in steps if isinstance(step, Window) for n in step.starts)
-    names = {name for n in starts if isinstance(n, SizeExpr) for name in n.names()}
+    names = {*names_in(starts)}
     places = [Assumption(name, lo=0) for name in sorted(names - {*m.recipe.names})]
     part = replace(found, is_part=m.is_part or prod(shape) != prod(m.recipe.shape))
     return part.assume(places) if places else part

@@ -21,6 +21,7 @@ from morello_layouts.core.expr.sizes import (
     ceil_quotient,
     evaluated,
     is_nonnegative,
+    names_in,
 )
 from morello_layouts.core.expr.substitution import substitute
 from morello_layouts.core.fields import frozen
@@ -272,7 +273,7 @@ def _digits_of(shape: Shape, forms: Sequence[AffineExpr]) -> list[_Axes] | None:
     digits = _separate(shape, forms)
     if digits is None:
         return None
-    names = frozenset(name for n in shape if isinstance(n, SizeExpr) for name in n.names())
+    names = frozenset(names_in(shape))
     by_form = ([x for own in digits for form, x in own if form == k] for k in range(len(forms)))
     ordered = [_nested(each, names) for each in by_form]
     return None if any(each is None for each in ordered) else [each or [] for each in ordered]
@@ -346,7 +347,7 @@ def _digits_along(
 
 def _at_threes(size: Int) -> int:
     """Return a size with 3 for each name; that of a multiple is not smaller."""
-    at: int = evaluated(size, dict.fromkeys(size.names(), 3) if isinstance(size, SizeExpr) else {})
+    at: int = evaluated(size, dict.fromkeys(names_in([size]), 3))
     return at
 
 

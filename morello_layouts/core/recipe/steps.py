@@ -12,7 +12,7 @@ from math import prod
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from morello_layouts.core.expr.affine import AffineExpr, variable
-from morello_layouts.core.expr.sizes import Int, SizeExpr, is_nonnegative
+from morello_layouts.core.expr.sizes import Int, SizeExpr, is_nonnegative, names_in
 from morello_layouts.core.expr.substitution import map_ints
 from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.limits import NUMBER_JUMPS
@@ -63,7 +63,7 @@ def known(shape: Sequence[Int]) -> tuple[int, ...]:
     """Return the sizes as ints."""
     numbers = tuple(n for n in shape if isinstance(n, int))
     if len(numbers) < len(shape):
-        names = sorted({name for n in shape if isinstance(n, SizeExpr) for name in n.names()})
+        names = sorted(names_in(shape))
         raise UnsupportedError(
             f"sizes are symbolic: {', '.join(names)}",
             "this is computed for sizes that are numbers",
@@ -498,7 +498,7 @@ class Recipe(Displayed):
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The names in its symbolic sizes, sorted."""
-        found = {name for n in self.numbers if isinstance(n, SizeExpr) for name in n.names()}
+        found = {*names_in(self.numbers)}
         forms = (form for s in self.steps if isinstance(s, Scatter) for form in s.forms)
         return tuple(sorted(found.union(*(form.sizes() for form in forms))))
 

@@ -228,8 +228,8 @@ def _widened(step: Step, before: Shape, outer: Shape, inner: Shape) -> list[Step
         case Split(tiles):
             return [Split((*(None,) * first, *tiles, *(None,) * last))]
         case Transpose(order):
-            own, end = (axis + first for axis in order), first + rank
-            return [Transpose((*range(first), *own, *range(end, end + last)))]
+            end, moved = first + rank, (axis + first for axis in order)
+            return [Transpose((*range(first), *moved, *range(end, end + last)))]
         case Merge(counts):
             return [Merge((*(1,) * first, *counts, *(1,) * last))]
         case Xor(target, source, shift):
@@ -243,9 +243,9 @@ def _widened(step: Step, before: Shape, outer: Shape, inner: Shape) -> list[Step
         case Scatter(forms, sizes):
             at = coordinate_variables((*outer, *before, *inner))
             values = {f"d{k}": x for k, x in enumerate(at[first : first + rank])}
-            own = (substitute(form, values) for form in forms) if first else forms
-            forms = (*at[:first], *own, *at[first + rank :])
-            return [Scatter(forms, (*outer, *sizes, *inner))]
+            own = tuple(substitute(form, values) for form in forms) if first else forms
+            around = (*at[:first], *own, *at[first + rank :])
+            return [Scatter(around, (*outer, *sizes, *inner))]
         case Window():
             return [step.with_axes(outer, inner)]
 

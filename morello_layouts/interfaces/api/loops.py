@@ -7,10 +7,9 @@ from itertools import chain
 from typing import Any, Literal, get_args
 
 from morello_layouts.core.checks import as_int, require_type, shown
-from morello_layouts.core.expr.sizes import Int
+from morello_layouts.core.expr.sizes import Int, names_in
 from morello_layouts.core.maps import AffineMap, IndexMap
 from morello_layouts.core.maps.names import as_names
-from morello_layouts.core.maps.subject import names_in
 from morello_layouts.errors import LayoutError
 from morello_layouts.interfaces.api.layouts import MapLike, Shape, sizes_of, subject
 from morello_layouts.outputs.codegen.language import IterationSpace
@@ -98,8 +97,7 @@ def loops(
         own = _free_name(found["x"], coordinates["x"])
         found, coordinates = {own: found["x"]}, {own: coordinates["x"]}
     tiles = _tiles(tile or {})
-    parts = (n for sizes in tiles.values() for n in sizes if not isinstance(n, int))
-    more = frozenset(name for n in parts for name in n.names())
+    more = frozenset(names_in(n for sizes in tiles.values() for n in sizes))
     space = joined(found, coordinates, more)
     _require_coordinates(tiles, space)
     _require_fields(body, space)

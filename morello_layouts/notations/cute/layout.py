@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 
 from morello_layouts.core.checks import LARGEST, Part, as_int, shown
 from morello_layouts.core.expr import AffineExpr, coordinate_variables
-from morello_layouts.core.expr.sizes import Int, SizeExpr, is_nonnegative
+from morello_layouts.core.expr.sizes import Int, SizeExpr, is_nonnegative, names_in
 from morello_layouts.core.fields import checked, frozen, number, optional, settle
 from morello_layouts.core.layout import Layout
 from morello_layouts.core.limits import CUTE_LEAVES, NESTED_TUPLES
@@ -397,7 +397,7 @@ class CuteLayout(Layout):
 
     def with_numbers(self, values: Mapping[str, int], /) -> CuteLayout:
         used = [x for n, d in self.leaves for x in ((n, d) if n != 1 else (n,))]
-        names = {name for x in used if isinstance(x, SizeExpr) for name in x.names()}
+        names = {*names_in(used)}
         if not names or not names <= values.keys():
             return self
 

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Final, Self
 from morello_layouts.core.checks import as_int, shown
 from morello_layouts.core.expr import AffineExpr, coordinate_variables
 from morello_layouts.core.expr.assumptions import Assumption
-from morello_layouts.core.expr.sizes import Int, SizeExpr, evaluated, is_nonnegative
+from morello_layouts.core.expr.sizes import Int, SizeExpr, evaluated, is_nonnegative, names_in
 from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.layout import FLOATS, Layout, bits_of
 from morello_layouts.core.limits import RECORD_PIECES
@@ -306,8 +306,7 @@ class Block(Displayed):
             sizes += one.shape
         for part in self.parts:
             sizes += [part.first, part.end]
-        found = (name for n in sizes if isinstance(n, SizeExpr) for name in sorted(n.names()))
-        return tuple(dict.fromkeys(found))
+        return names_in(sizes)
 
     def at(self, **sizes: int) -> Self:
         """Return the record at sizes that are numbers.
