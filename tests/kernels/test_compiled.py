@@ -18,7 +18,6 @@ import pytest
 import morello_layouts as ml
 from morello_layouts.outputs.kernels import build, compiled
 from tests.support.kernel_runs import need
-from tests.support.tables import each_row
 
 LAYOUT = "{1,0:T(8,128)(2,1)}"
 
@@ -100,30 +99,6 @@ def test_the_type_comes_from_the_text() -> None:
     assert f.dtype == np.uint16
 
 
-@pytest.mark.parametrize(
-    ("source", "target", "widths"),
-    [
-        ("f32[3,5]", "bf16[3,5]{0,1}", "32 and 16"),
-        ("bf16[3,5]", "f32[3,5]{0,1}", "16 and 32"),
-        ("u4[3,5]{1,0:E(4)}", "{0,1}", "4"),
-        ("u4[3,5]", "u4[3,5]{0,1:E(4)}", "8 and 4"),
-        ("u4[3,5]", "{0,1:E(4)}", "8 and 4"),
-        ("u8[M,N]", "u16[M,N]{0,1}", "8 and 16"),
-    ],
-)
-def test_elements_of_one_width(source: str, target: str, widths: str) -> None:
-    r = ml.relayout(source, target)
-    for make in (r.kernel, r.compile):
-        with pytest.raises(ml.LayoutError, match=f"elements take {widths} bits"):
-            make()
-    assert "void relayout(" in r.kernel(dtype="uint8")
-
-
-def test_types_of_one_width_are_the_same_bytes() -> None:
-    assert "void relayout(" in ml.relayout("f32[3,5]", "s32[3,5]{0,1}").kernel()
-    assert "void relayout(" in ml.relayout("u4[3,5]", "u4[3,5]{0,1}").kernel()
-
-
 @pytest.mark.slow
 def test_a_fill_is_the_bits_of_types_that_numpy_lacks() -> None:
     need("gcc")
@@ -132,16 +107,6 @@ def test_a_fill_is_the_bits_of_types_that_numpy_lacks() -> None:
     for name in ("bf16", "f8e5m2"):
         with pytest.raises(ml.LayoutError, match=rf"got 1\.0\nNumPy has no {name}.*bits"):
             ml.relayout("[0]", "{0:T(4)}", (3,)).kernel(dtype=name, fill=1.0)
-
-
-@pytest.mark.parametrize(
-    ("dtype", "fill"),
-    [("float32", 1j), ("f32", 1 + 0j), ("int32", 1j), ("bf16", 2**16), ("f32", "1"), ("f32", [1])],
-)
-def test_a_fill_is_a_value_of_the_type(dtype: str, fill: Any) -> None:
-    with pytest.raises(ml.LayoutError, match="fill: expected"):
-        ml.relayout("[0]", "{0:T(4)}", (3,)).kernel(dtype=dtype, fill=fill)
-    assert ml.relayout("[0]", "{0:T(4)}", (3,)).kernel(dtype="c64", fill=1j)
 
 
 @pytest.mark.parametrize(
@@ -169,50 +134,6 @@ def test_reshaped_and_transposed_between() -> None:
     x = np.arange(24, dtype=np.float32).reshape(4, 6)
     made = r.compile()(ml.pack("f32[4,6]{1,0:T(2,2)}", x))
     assert (made == ml.pack(target, x.reshape(2, 2, 3, 2).transpose(0, 2, 1, 3))).all()
-
-
-@pytest.mark.slow
-@each_row(
-    ("buffer", "out", "message"),
-    [
-        (np.zeros(5, np.int32), None, "buffer: expected the shape"),
-        (np.zeros((6, 4), np.int32), None, "buffer: expected the shape"),
-        (np.zeros(24, np.int64), None, "buffer: expected an array of int32, got one of int64"),
-        (np.zeros(24, np.int32), np.zeros(23, np.int32), "out: expected the shape"),
-        (
-            np.zeros(24, np.int32),
-            np.zeros(48, np.int32)[::2],
-            "out: expected a contiguous, writable array",
-        ),
-        (
-            np.zeros(24, np.int32),
-            np.zeros(24, np.float32),
-            "out: expected a contiguous, writable array",
-        ),
-        (np.zeros(24, np.int32), "the buffer", "shares memory"),
-        (np.zeros(24, np.int32), [0] * 24, "out: expected a NumPy array, got list"),
-        (
-            np.zeros(24, np.int32),
-            np.frombuffer(bytes(96), np.int32),
-            "out: expected a contiguous, writable array",
-        ),
-        (
-            np.zeros(24, np.dtype("V4")),
-            np.zeros(24, np.int32),
-            "out: expected a contiguous, writable array",
-        ),
-    ],
-)
-def test_refused_buffers(buffer: Any, out: Any, message: str) -> None:
-    need("gcc")
-    f = ml.relayout("[0, 1]", "[1, 0]", (4, 6)).compile("int32")
-    with pytest.raises(ml.LayoutError, match=message):
-        f(buffer, buffer if isinstance(out, str) else out)
-
-
-def test_objects_are_not_items() -> None:
-    need("gcc")
-    ml.relayout("[0, 1]", "[1, 0]", (2, 3)).compile("int64")
 
 
 @pytest.mark.parametrize(
@@ -535,25 +456,3 @@ def test_the_command(tmp_path: Path) -> None:
     assert (
         command("[0]", "[0]", "--shape", "4", "--dtype", "u8", "--target", "cuda").returncode == 0
     )
-
-
-@pytest.mark.slow
-@each_row(
-    "words",
-    [
-        ("[0, 1]", "[1, 0]"),
-        ("[0, 1]", "[1, 0]", "--shape", "4x6"),
-        ("[0, 1]", "[1, 0]", "--shape", "4x6", "--dtype", "nothing"),
-        ("[0, 1]", "[1, 0]", "--shape", "4x6", "--dtype", "f32", "--target", "cobol"),
-        ("[0, 1]", "[1, 0]", "--shape", "4x6", "--dtype", "f32", "-o", "/dev/null/x"),
-        ("f32[4,6]", "f32[6,4]"),
-        ("f32[4,6]", "{0,1}", "--name", "memcpy"),
-        ("f32[4,6]", "bf16[4,6]{0,1}"),
-        ("u4[16]{0:E(4)}", "{0}"),
-    ],
-)
-def test_what_the_command_refuses(words: tuple[str, ...]) -> None:
-    done = command(*words)
-    assert done.returncode == 2, done.stdout
-    assert done.stderr
-    assert "Traceback" not in done.stderr

@@ -207,31 +207,6 @@ def test_padding_may_stay(language: Any, tmp_path: Path) -> None:
         assert call(k) == case.wanted, case.texts  # the target was zeros
 
 
-def test_wrong_requests_are_refused() -> None:
-    relayout = ml.relayout("u4[M,5]{1,0:E(4)}", "{0,1:E(4)}")
-    for options, what in (
-        ({"fill": 16}, "fill"),
-        ({"bitorder": "middle"}, "bitorder: expected little or big"),
-        ({"bitorder": ("big", "big", "big")}, "bitorder: expected little or big"),
-    ):
-        with pytest.raises(LayoutError, match=what):
-            relayout.kernel(**options)
-    with pytest.raises(LayoutError, match="expected one of c, cuda, rust, python"):
-        relayout.kernel("triton")
-    move = relayout.compile()
-    with pytest.raises(LayoutError, match="sizes: expected M, got none"):
-        move(bytes(5))
-    with pytest.raises(LayoutError, match="buffer: expected 5 bytes"):
-        move(bytes(6), M=2)
-    wide = ml.relayout("f32[3,5]{1,0}", "{0,1}")
-    with pytest.raises(LayoutError, match="bitorder: expected none of items of whole bytes"):
-        wide.kernel(bitorder="big")
-    with pytest.raises(LayoutError, match="bits: expected none of items of whole bytes"):
-        wide.kernel("c", "float32", bits=4)
-    with pytest.raises(LayoutError, match="bits"):
-        wide.kernel(bits=8)
-
-
 @pytest.mark.parametrize(
     ("source", "target", "shape"),
     [

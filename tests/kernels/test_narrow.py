@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from itertools import product
-from math import prod
 from random import Random
 
 import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.errors import LayoutError
 from morello_layouts.outputs.kernels.narrow import (
     BitDigit,
     NarrowRelayout,
@@ -87,22 +85,6 @@ def test_other_bytes_of_the_target_stay() -> None:
 
 
 @pytest.mark.parametrize(
-    ("digits", "starts", "what"),
-    [
-        ((BitDigit(8, 8, 4),), (0, 0), "the source: expected bytes full of elements of 4 bits"),
-        ((BitDigit(8, 4, 4),), (0, 4), "the target: expected bytes full"),
-        ((BitDigit(9, 4, 4),), (0, 0), "a digit of 9 values"),
-    ],
-)
-def test_bytes_that_are_not_full_are_refused(
-    digits: tuple[BitDigit, ...], starts: tuple[int, int], what: str
-) -> None:
-    size = prod(digit.radix for digit in digits)
-    with pytest.raises(LayoutError, match=what):
-        NarrowRelayout(4, digits, starts, (size, size)).compile()
-
-
-@pytest.mark.parametrize(
     ("source", "target", "shape"),
     [
         ("s4[10,200]{1,0:T(8,128)(8,1)E(4)}", "{1,0:E(4)}", (10, 200)),
@@ -125,17 +107,3 @@ def test_padded_layouts_are_moved_by_their_formulas(
     wanted = ml.pack(sized, array, as_bytes=True).tobytes()
     data = ml.pack(source, array, as_bytes=True)
     assert relayout.compile()(data).tobytes() == wanted
-
-
-@pytest.mark.parametrize("shape", ["8,16", "3,5"])
-def test_a_name_is_that_of_a_function(shape: str) -> None:
-    relayout = ml.relayout(f"u4[{shape}]{{1,0:E(4)}}", "{0,1:E(4)}")
-    assert "void move(u" in relayout.kernel(name="move")
-    for name in ("a b", "for"):
-        with pytest.raises(LayoutError, match="not a name"):
-            relayout.kernel(name=name)
-
-
-def test_a_buffer_of_another_size_is_refused() -> None:
-    with pytest.raises(LayoutError, match="buffer: expected 4 bytes"):
-        ml.relayout("u4[2,4]{1,0:E(4)}", "{0,1:E(4)}").compile()(bytes(5))

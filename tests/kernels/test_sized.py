@@ -247,36 +247,6 @@ def test_a_function_for_all_sizes(with_compiler: bool, monkeypatch: pytest.Monke
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("own_cache")
-def test_refused_sizes() -> None:
-    need("gcc")
-    f = ml.relayout("s32[M,N]{1,0}", "{1,0:T(8,128)}", assuming="M % 8 == 0, N <= 128").compile()
-    x = np.zeros((8, 5), np.int32)
-    assert f(x).size == 1024
-    for sizes, message in [
-        ({"M": 8}, "sizes: expected M, N, got M"),
-        ({"M": 8, "N": 5, "K": 3}, "sizes: expected M, N, got K, M, N"),
-        ({"M": 9, "N": 5}, "assumed that 8 divides M"),
-        ({"M": 8, "N": 129}, "N <= 128"),
-        ({"M": 0, "N": 5}, "M"),
-        ({"M": 16, "N": 5}, "buffer: expected the shape"),
-    ]:
-        with pytest.raises(ml.ShapeError, match=message):
-            f(x, **sizes)
-    with pytest.raises(ml.ShapeError, match="sizes: expected M, N, got none"):
-        f(x.reshape(-1))
-    assert f.at(M=8, N=5).target.size == 1024
-    for wrong in (8.0, 8.5, "8", None, [8], 1 << 63, 1 << 80):
-        with pytest.raises(ml.LayoutError, match=r"not an integer|below 2\*\*63") as error:
-            f.at(M=wrong, N=5)
-        assert len(str(error.value).splitlines()) == 3
-    assert f.at(M=np.int64(8), N=5).target.size == 1024
-    back = ml.relayout("s32[M,N]{1,0:T(8,128)}", "{1,0}").compile()
-    with pytest.raises(ml.ShapeError, match="sizes: expected M, N, got none"):
-        back(np.zeros((8, 128), np.int32))
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("own_cache")
 @pytest.mark.parametrize("name", ["self", "buffer", "out", "sizes"])
 def test_sizes_that_are_called_as_arguments_are(name: str) -> None:
     need("gcc")
