@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 import morello_layouts as ml
 from morello_layouts import tpu
-from morello_layouts.machines.tpu_layouts.suggest import hint_of
+from morello_layouts.machines.tpu_layouts.suggest import Suggestion
 
 SIZES = st.one_of(st.integers(1, 12), st.integers(1, 300), st.sampled_from([64, 128, 1024]))
 SHAPES = st.lists(SIZES, max_size=4).map(tuple)
@@ -92,11 +92,11 @@ def test_the_hint_of_everything_at_once() -> None:
     x = ml.parse("f32[24,24]{0,1:T(8,128)}")
     assert isinstance(x, ml.XlaShape)
     groups = ((0, 1, 2), (3, 4))
-    assert hint_of(x, groups, ("fold", "order")) == (
+    assert Suggestion(x, tpu.waste(x), groups, ("fold", "order")).hint == (
         "write jnp.transpose(jnp.reshape(a, (24, 24)), (1, 0)), whose row-major layout this is: "
         "d0, d1 and d2 become one dimension of 24; d3 and d4 become one dimension of 24"
     )
-    assert hint_of(x, groups, ("fold", "order", "tile")) == (
+    assert Suggestion(x, tpu.waste(x), groups, ("fold", "order", "tile")).hint == (
         "write jnp.reshape(a, (24, 24)): d0, d1 and d2 become one dimension of 24; d3 and "
         "d4 become one dimension of 24; the compiler takes this tile only if told to, and some "
         "programs then do not compile: "

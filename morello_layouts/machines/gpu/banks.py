@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import reduce
 from itertools import compress, product
 from math import gcd
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, TypeAlias
+from typing import ClassVar, Final, NamedTuple, TypeAlias
 
 from morello_layouts.core.description import amount, count, listed
 from morello_layouts.core.expr.sizes import Int, SizeExpr, common_divisor
@@ -47,10 +47,6 @@ from morello_layouts.machines.gpu.phases import (
     pieces_of,
     rounds_of,
 )
-
-if TYPE_CHECKING:
-    pass
-
 
 _SHOWN: Final = 8  # lanes or words that a text lists
 

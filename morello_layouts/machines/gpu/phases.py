@@ -162,11 +162,11 @@ class SharedMemory:
             return Phases(lanes, phases_of(addresses, access), BANKS)
         found = self.served.get((access.is_store, max(addresses.width, WORD)))
         if found is None:
-            kind = f"{'stores' if access.is_store else 'loads'} of {8 * addresses.width} bits"
+            kind, known = _served(access.is_store, addresses.width), sorted(self.served)
             raise UnsupportedError(
                 f"{access} on {self.name}: nobody says which lanes of {kind} share a phase",
                 "neither AMD's documents nor a public measurement that we know",
-                f"known are {self._known()}",
+                f"known are {', '.join(_served(*each) for each in known)}",
             )
         banks, runs = found
         size = runs if isinstance(runs, int) else 4 * _PHASE_RUNS[len(runs), banks]
@@ -175,10 +175,9 @@ class SharedMemory:
             lanes = np.concatenate([half, half + 32])
         return Phases(lanes, np.full(len(addresses.first), size), banks)
 
-    def _known(self) -> str:
-        return ", ".join(
-            f"{'stores' if store else 'loads'} of {8 * n} bits" for store, n in sorted(self.served)
-        )
+
+def _served(is_store: bool, width: int) -> str:
+    return f"{'stores' if is_store else 'loads'} of {8 * width} bits"
 
 
 # Runs of four lanes that share a phase, of 8 runs in half a wave: two on 32 banks, four on 64.

@@ -20,7 +20,7 @@ from morello_layouts.core.layout import Layout
 from morello_layouts.core.limits import SWIZZLE_NODES
 from morello_layouts.core.recipe import Merge, Pad, Recipe, Split, Step, Xor, bases
 from morello_layouts.core.recipe.bases import recipe_of_bases
-from morello_layouts.core.recipe.readings import delinearize
+from morello_layouts.core.recipe.readings import delinearize, linear_index
 from morello_layouts.errors import ShapeError
 from morello_layouts.machines.gpu.access import Array, LaneRequests
 
@@ -129,10 +129,7 @@ class PlacedTile(Layout):
 
     def _row(self, at: Sequence[Any]) -> tuple[Any, Any]:
         """Return the row and the column of a coordinate."""
-        row: Any = 0
-        for x, n in zip(at[:-1], self.shape[:-1], strict=True):
-            row = x + row * n
-        return row, at[-1]
+        return linear_index(at[:-1], self.shape[:-1], 0), at[-1]
 
     def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
         """Return the offset by the formula in C."""

@@ -79,8 +79,7 @@ class Traffic:
 
 def traffic(exchange: Exchange) -> Traffic:
     """Return what every device holds, needs and keeps."""
-    ends = exchange.ends
-    (devices,) = known((max(end.sharding.mesh.devices for end in ends),))
+    ends, devices = exchange.ends, exchange.devices
     if devices > RESHARD_DEVICES:
         raise UnsupportedError(
             f"{amount(devices)} devices",

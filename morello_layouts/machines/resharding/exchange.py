@@ -149,8 +149,12 @@ class Exchange:
 
     @property
     def ends(self) -> tuple[End, End]:
-        """Both sides."""
         return self.source, self.target
+
+    @property
+    def devices(self) -> int:
+        """The number of devices, of both sides together."""
+        return max(known(tuple(end.sharding.mesh.devices for end in self.ends)))
 
     @property
     def renamed(self) -> str:

@@ -75,8 +75,7 @@ def transfer_of(
     """Return a rank's part in an exchange between two index maps."""
     as_int(scratch, "scratch", 1, _INT_END - 1, why="it is bytes of a process beside both arrays")
     rank, ends = comm.rank, (exchange.source.sharding, exchange.target.sharding)
-    devices = max(known(tuple(each.mesh.devices for each in ends)))
-    if comm.size < devices:
+    if comm.size < (devices := exchange.devices):
         raise LayoutError(
             f"comm: expected {devices} ranks or more, got {comm.size}",
             "the rank of a process is the number of its device",

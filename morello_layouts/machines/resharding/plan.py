@@ -98,7 +98,7 @@ class Plan(Displayed):
     @property
     def devices(self) -> int:
         """The number of devices, of both sides together."""
-        return max(known(tuple(end.sharding.mesh.devices for end in self.exchange.ends)))
+        return self.exchange.devices
 
     @property
     def element_type(self) -> ElementType | None:
@@ -356,8 +356,25 @@ class Plan(Displayed):
 
     @cached_property
     def minimal(self) -> Proof:
-        """The verdict that no plan moves fewer elements if each comes from one owner."""
-        return _minimal(self)
+        """The verdict that no plan moves fewer elements if each comes from one owner.
+
+        Parts do not overlap and leave nothing out, and counts say the same.
+        """
+        for end, when in zip(self.exchange.ends, ("before", "after"), strict=True):
+            for dim, n in enumerate(self.exchange.shape):
+                if not end.covers(dim, n):
+                    reason = f"nothing shows that the parts {when} have all of dimension {dim}"
+                    return Proof("minimal", None, reason, "")
+        totals = self.totals
+        if isinstance(totals, ExchangeTotals) and isinstance(totals.moved, int):
+            size = prod(self.source.recipe.shape)
+            wanted = [end.sharding.replicas * size for end in self.exchange.ends]
+            if [totals.held, totals.needed] != wanted:
+                reason = f"devices hold {totals.held} and {totals.needed} elements, not {wanted}"
+                return Proof("minimal", False, reason, "counting")
+        condition = ALL_SIZES if self.source.recipe.names else None
+        words = "each device receives what it lacks, once"
+        return Proof("minimal", True, words, "arithmetic", condition=condition)
 
     @property
     def verdict(self) -> str:
@@ -458,25 +475,6 @@ def sharding_of(m: IndexMap) -> Sharding:
         )
     found: Sharding = placement.sharding(len(m.recipe.shape))
     return found
-
-
-def _minimal(plan: Plan) -> Proof:
-    """Prove that parts do not overlap and leave nothing out, and that counts say the same."""
-    for end, when in zip(plan.exchange.ends, ("before", "after"), strict=True):
-        for dim, n in enumerate(plan.exchange.shape):
-            if not end.covers(dim, n):
-                reason = f"nothing shows that the parts {when} have all of dimension {dim}"
-                return Proof("minimal", None, reason, "")
-    totals = plan.totals
-    if isinstance(totals, ExchangeTotals) and isinstance(totals.moved, int):
-        size = prod(plan.source.recipe.shape)
-        wanted = [end.sharding.replicas * size for end in plan.exchange.ends]
-        if [totals.held, totals.needed] != wanted:
-            reason = f"devices hold {totals.held} and {totals.needed} elements, not {wanted}"
-            return Proof("minimal", False, reason, "counting")
-    condition = ALL_SIZES if plan.source.recipe.names else None
-    words = "each device receives what it lacks, once"
-    return Proof("minimal", True, words, "arithmetic", condition=condition)
 
 
 _BRACES: Final = r"(\{[^{}]{0,9999}(?:\{[^{}]{0,9999}\}[^{}]{0,9999}){0,99}\})"

@@ -250,7 +250,7 @@ class Schedule(Displayed):
 
     def _pieces(self, way: Callable[[int], Iterator[Message]], device: int) -> Iterator[Message]:
         order = tuple(range(len(self.exchange.shape)))
-        devices = max(known(tuple(end.sharding.mesh.devices for end in self.exchange.ends)))
+        devices = self.exchange.devices
         for message in in_turn(way(as_int(device, "device", 0, devices - 1)), devices):
             pieces = Pieces(message, order, self.piece)
             for runs in map(pieces.__getitem__, range(len(pieces))):

@@ -30,43 +30,6 @@ from morello_layouts.notations.xla.layout import bytes_of
 _MODULE = "jax.experimental.layout"
 
 
-def hint_of(x: XlaShape, groups: Sequence[Sequence[int]], changes: Sequence[str]) -> str:
-    """Return advice in words: the expression to write for the array ``a`` of the program.
-
-    >>> from morello_layouts.notations.xla import XlaLayout
-    >>> x = XlaShape("f32", (32, 128), XlaLayout((1, 0), ((8, 128),)))
-    >>> hint_of(x, ((0, 1), (2,)), ("fold",))
-    'write jnp.reshape(a, (32, 128)): d0 and d1 become one dimension of 32'
-    """
-    assert x.layout is not None
-    order, array, words = x.layout.major_to_minor, "a", ""
-    is_row_major = order == tuple(range(len(order)))
-    if "fold" in changes:
-        array = f"jnp.reshape(a, {x.shape})"
-        words = f": {'; '.join(_folds(x.shape, groups))}"
-    use = f"write {array}{words}" if "fold" in changes else "keep the shape"
-    transposed = f"jnp.transpose({array}, {order})"
-    layout = f"major_to_minor={order}"
-    if "tile" in changes:
-        layout = f"Layout({layout}, tiling={x.layout.tiles}) of {_MODULE}"
-        told = "the compiler takes this tile only if told to, and some programs then do not compile"
-        return f"{use}; {told}: {layout}"
-    if "order" in changes and is_row_major:
-        layout = f"Layout({layout}) of {_MODULE}"
-        return (
-            f"{use}; for a parameter or result the compiler takes the row-major order only if "
-            f"told to: {layout}"
-        )
-    if "order" in changes:
-        return f"write {transposed}, whose row-major layout this is{words}"
-    if "fold" in changes:
-        return use
-    words = f"{use}: the compiler chooses this layout for a parameter or result"
-    if is_row_major:
-        return words
-    return f"{words}; for a value inside, write {transposed}, whose row-major layout this is"
-
-
 def _folds(sizes: Sequence[int], groups: Sequence[Sequence[int]]) -> list[str]:
     return [
         f"{listed([f'd{dim}' for dim in group])} become one dimension of {size:,}"
@@ -95,7 +58,40 @@ class Suggestion(Displayed):
     #: the differences from the compiler's own choice: some of ``fold``, ``order`` and ``tile``;
     #: empty for that choice.
     changes: tuple[str, ...]
-    hint: str  #: advice in words: the expression to write in the program.
+
+    @property
+    def hint(self) -> str:
+        """Advice in words: the expression to write in the program for the array ``a``.
+
+        >>> suggest("f32", (9, 1024), "v5e")[0].hint
+        'write jnp.reshape(a, (9216,)): d0 and d1 become one dimension of 9,216'
+        """
+        x, changes = self.shape, self.changes
+        assert x.layout is not None
+        order, array, words = x.layout.major_to_minor, "a", ""
+        is_row_major = order == tuple(range(len(order)))
+        if "fold" in changes:
+            array = f"jnp.reshape(a, {x.shape})"
+            words = f": {'; '.join(_folds(x.shape, self.groups))}"
+        use = f"write {array}{words}" if "fold" in changes else "keep the shape"
+        transposed = f"write jnp.transpose({array}, {order}), whose row-major layout this is"
+        layout = f"major_to_minor={order}"
+        if "tile" in changes:
+            return (
+                f"{use}; the compiler takes this tile only if told to, and some programs then do "
+                f"not compile: Layout({layout}, tiling={x.layout.tiles}) of {_MODULE}"
+            )
+        if "order" in changes and is_row_major:
+            return (
+                f"{use}; for a parameter or result the compiler takes the row-major order only if "
+                f"told to: Layout({layout}) of {_MODULE}"
+            )
+        if "order" in changes:
+            return transposed + words
+        if "fold" in changes:
+            return use
+        use += ": the compiler chooses this layout for a parameter or result"
+        return use if is_row_major else f"{use}; for a value inside, {transposed}"
 
     @property
     def byte_size(self) -> int:
@@ -170,7 +166,12 @@ def suggestions(element_type: str, shape: Sequence[int], generation: str) -> Ite
             "fold some dimensions first",
         )
     for each in sorted(_candidates(element_type, sizes, generation, kind)):
-        yield _suggestion(each, element_type, sizes, generation, kind)
+        own = _folded(sizes, each.groups)
+        if each.pair is None:
+            x = default_layout(element_type, own, generation)
+        else:
+            x = tiled(element_type, own, each.pair, each.rows, kind)
+        yield Suggestion(x, waste(x), each.groups, each.changes)
 
 
 # An order of dimensions is a smaller change than a folding, and both are smaller than a tile.
@@ -204,23 +205,6 @@ def _candidates(
                 size, changes = _bytes(sizes, pair, rows, kind), (*fold, *order, *tile)
                 cost = _cost(changes)
                 yield _LayoutCandidate(size, cost, folded, place, groups, pair, rows, changes)
-
-
-def _suggestion(
-    candidate: _LayoutCandidate,
-    element_type: str,
-    shape: tuple[int, ...],
-    generation: str,
-    kind: Packing,
-) -> Suggestion:
-    groups, pair = candidate.groups, candidate.pair
-    sizes = _folded(shape, groups)
-    if pair is None:
-        x = default_layout(element_type, sizes, generation)
-    else:
-        x = tiled(element_type, sizes, pair, candidate.rows, kind)
-    changes = candidate.changes
-    return Suggestion(x, waste(x), groups, changes, hint_of(x, groups, changes))
 
 
 def _foldings(rank: int) -> Iterator[Groups]:

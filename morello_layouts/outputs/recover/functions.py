@@ -394,8 +394,8 @@ def common(one: Known) -> Iterator[Found]:
             each.fits(offset_of(order, each.shape, each.places) + 0 * each.places[0])
             for each in (sample, one)
         ):
-            layout = layout_of(order, len(one.shape))
-            if has_offsets(layout, one):
+            layout = layout_of(order, len(one.shape), [one])
+            if layout is not None:
                 found.append(Found(layout, len(order), order))
     texts = [*_swizzles(one.shape)]
     layouts = (read_layout(text, "cute") for text in texts)

@@ -138,7 +138,7 @@ def _of_digits(
         yield from of_shape
     for one in ranked:
         if all(_has_order(each, one.order) for each in given):
-            layout = _written(one.order, len(first.shape), given)
+            layout = layout_of(one.order, len(first.shape), given)
             if layout is not None:
                 none = False
                 yield Found(layout, one.digits, one.order)
@@ -163,18 +163,13 @@ def _has_order(one: Observed, order: Order) -> bool:
     return same and fits and is_joined(one.table, lines, operator.add)
 
 
-def _written(order: Order, rank: int, given: Sequence[Observed]) -> Layout | None:
+def layout_of(order: Order, rank: int, given: Sequence[Observed | Known]) -> Layout | None:
     """The layout of an order: an XLA layout if there is one, else an index map."""
     for make in (_xla, _index_map):
         layout = make(order, rank)
         if layout is not None and all(has_offsets(layout, one) for one in given):
             return layout
     return None
-
-
-def layout_of(order: Order, rank: int) -> Layout:
-    """The layout of an order, which nothing was compared with."""
-    return _xla(order, rank) or _index_map(order, rank)
 
 
 def _xla(order: Order, rank: int) -> Layout | None:

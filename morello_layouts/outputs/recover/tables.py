@@ -46,15 +46,11 @@ class Visible(NamedTuple):
     within: tuple[int, ...] = ()  #: the sizes of such tiles, the outermost first.
 
 
-def line(table: Numbers, dim: int) -> Numbers:
-    """Return the offsets along one dimension, from the first element."""
-    return table[tuple(slice(None) if k == dim else 0 for k in range(table.ndim))]
-
-
 def lines_of(table: Numbers, inverse: Rule) -> list[Numbers]:
     """Return for each dimension how its indices change the offset of the first element."""
-    first = table.flat[0]
-    return [inverse(line(table, dim), first) for dim in range(table.ndim)]
+    dims = range(table.ndim)
+    own = (table[tuple(slice(None) if k == dim else 0 for k in dims)] for dim in dims)
+    return [inverse(line, table.flat[0]) for line in own]
 
 
 def joined(lines: Sequence[Numbers], first: int, rule: Rule) -> Numbers:
