@@ -51,8 +51,7 @@ ROUND: Final = BANKS * WORD
 class Addresses:
     """The bytes that lanes ask for."""
 
-    #: the first byte of each lane, from the start of the buffer: instructions by lanes.
-    first: Array
+    first: Array  #: the first byte of each lane in the buffer: instructions by lanes.
     active: NDArray[np.bool_]  #: which lanes take part.
     width: int  #: bytes of a lane: 1, 2, 4, 8 or 16.
 

@@ -215,8 +215,7 @@ class CutLevel(NamedTuple):
     """One level of a cut: which value of a mesh axis holds a block."""
 
     block: Any  #: the indices of a block: an int; symbolic only in formulas.
-    #: the number of the mesh axis to which the block's number goes; None if it stays local.
-    axis: int | None = None
+    axis: int | None = None  #: the mesh axis that has the block's number; None if it stays local.
     size: int = 1  #: the size of this axis; 1 if local.
     shift: int = 0  #: what is added to the block's number, modulo the size.
     #: where each block begins, and the last one ends, if not all are of one size.

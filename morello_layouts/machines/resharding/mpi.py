@@ -88,19 +88,13 @@ def transfer_of(
     types = [m.element_type.name for m in maps if m.element_type and m.element_type.name]
     item = item_type(types[0]) if types else None
     about = f"{maps[0].source} to {maps[1].source}"
-    transfer = Transfer(
-        comm, None, None, (), (), LocalBuffer(recipe, ()).order, about, scratch, item
-    )
+    order = LocalBuffer(recipe, ()).order
+    transfer = Transfer(comm, None, None, (), (), order, about, scratch, item)
     try:
-        kept = exchange.keeps(rank)
-        own = [] if kept is None else [kept]
-        return replace(
-            transfer,
-            source=local_buffer(ends[0], shape, layouts[0], rank),
-            target=local_buffer(ends[1], shape, layouts[1], rank),
-            sends=[*own, *exchange.sends(rank)],
-            receives=[*own, *exchange.receives(rank)],
-        )
+        source, target = (local_buffer(ends[k], shape, layouts[k], rank) for k in range(2))
+        own = [kept] if (kept := exchange.keeps(rank)) else []
+        sends, receives = [*own, *exchange.sends(rank)], [*own, *exchange.receives(rank)]
+        return Transfer(comm, source, target, sends, receives, order, about, scratch, item)
     except Exception as error:  # such as a leading dimension too small for this rank's rows
         return replace(transfer, problem=error)
 

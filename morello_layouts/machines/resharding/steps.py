@@ -109,8 +109,7 @@ class Step(Displayed):
     axes: tuple[str, ...]  #: the axes.
     source: int | None  #: the dimension that is cut along them before; None if there is none.
     target: int | None  #: the dimension that is cut along them afterwards; None if there is none.
-    #: for each dimension the axes that cut it afterwards, as a PartitionSpec says it.
-    specs: Names
+    specs: Names  #: for each dimension the axes that cut it afterwards, as in a PartitionSpec.
 
     @property
     def spec(self) -> str:

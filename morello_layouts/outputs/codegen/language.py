@@ -170,8 +170,7 @@ class NestPlan:
     """What a nest computes where."""
 
     values: tuple[tuple[NamedValue, ...], ...]  #: the values before the loops, and inside of each.
-    #: what the body may use, over these: offsets and coordinates.
-    results: Mapping[str, AffineExpr]
+    results: Mapping[str, AffineExpr]  #: offsets and coordinates over these, for the body.
     counters: tuple[Counter, ...]  #: the counters of the innermost loop.
 
 
@@ -213,14 +212,12 @@ class Formulas:
 
     name: str  #: the name of a function of them.
     about: str  #: a description of them, for the function's comment.
-    #: the arguments, with their bounds; sizes follow them as arguments.
-    variables: tuple[Var, ...]
+    variables: tuple[Var, ...]  #: the arguments, with their bounds; then come sizes.
     results: tuple[tuple[str, AffineExpr], ...]  #: the formulas, each with its name.
     #: pairs (form, n): an offset is padding if some form is at least its n. None if there is no
     #: padding condition.
     limits: tuple[tuple[AffineExpr, Int], ...] | None = None
-    #: symbolic sizes that are arguments even if no result needs them.
-    more_sizes: frozenset[str] = frozenset()
+    more_sizes: frozenset[str] = frozenset()  #: sizes that are arguments in any case.
     assumptions: tuple[Assumption, ...] = ()  #: the assumptions on symbolic sizes.
 
     @property

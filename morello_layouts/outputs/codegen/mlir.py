@@ -54,8 +54,7 @@ class MlirLanguage(LoopLanguage):
     integers: ClassVar[tuple[str, str]] = ("i{}", "i{}")
     integer_bits: ClassVar[tuple[int, ...]] = ()
     counts: ClassVar[bool] = False
-    #: the values of exclusive ors so far; None if each is computed where it is needed.
-    xors: dict[Call, AffineExpr] | None
+    xors: dict[Call, AffineExpr] | None  #: values of exclusive ors so far; None in nests.
 
     def literal(self, value: int, kind: IntType | None) -> str:
         # As in C, the smallest integer is a negated one that is out of range.

@@ -80,39 +80,6 @@ class Node:
         return f"Node({self.op.value}, {self.value}, {list(self.args)})"
 
 
-class Nodes:
-    """A maker of nodes, which makes equal ones once."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[Any, ...], Node] = {}
-
-    def make(
-        self,
-        op: Op,
-        args: Iterable[Node],
-        interval: Interval,
-        *,
-        reach: Interval | None = None,
-        value: Any = None,
-    ) -> Node:
-        """Return the node of an operation on nodes of this maker."""
-        operands = tuple(args)
-        key = (op, value, *map(id, operands))
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = Node(op, operands, interval, reach or interval, value)
-        return found
-
-    def const(self, value: int) -> Node:
-        return self.make(Op.CONST, (), Interval(value, value), value=value)
-
-    def name(self, name: str, interval: Interval) -> Node:
-        return self.make(Op.NAME, (), interval, value=name)
-
-    def condition(self, op: Op, *args: Node) -> Node:
-        return self.make(op, args, Interval(0, 1))
-
-
 def is_known_nonnegative(interval: Interval) -> bool:
     """Whether all values are known to be at least 0."""
     return interval.lo is not None and is_nonnegative(interval.lo)
@@ -168,9 +135,35 @@ class Lowering:
         """Begin without nodes; symbolic sizes without bounds are at least 1."""
         self.arithmetic = arithmetic
         self.size_bounds = size_bounds or {}
-        self.nodes = Nodes()
+        self._known: dict[tuple[Any, ...], Node] = {}
         self._forms: dict[AffineExpr, Node] = {}
         self._raised: dict[AffineExpr, AffineExpr] = {}
+
+    def make(
+        self,
+        op: Op,
+        args: Iterable[Node],
+        interval: Interval,
+        *,
+        reach: Interval | None = None,
+        value: Any = None,
+    ) -> Node:
+        """Return the node of an operation; equal ones are made once."""
+        operands = tuple(args)
+        key = (op, value, *map(id, operands))
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = Node(op, operands, interval, reach or interval, value)
+        return found
+
+    def const(self, value: int) -> Node:
+        return self.make(Op.CONST, (), Interval(value, value), value=value)
+
+    def name(self, name: str, interval: Interval) -> Node:
+        return self.make(Op.NAME, (), interval, value=name)
+
+    def condition(self, op: Op, *args: Node) -> Node:
+        return self.make(op, args, Interval(0, 1))
 
     def form(self, form: AffineExpr) -> Node:
         """Return the operations that compute an expression."""
@@ -178,12 +171,12 @@ class Lowering:
 
     def at_least(self, form: AffineExpr, bound: Int) -> Node:
         """Return the condition that an expression is at least a bound."""
-        return self.nodes.condition(Op.GE, self.form(form), self.number(bound))
+        return self.condition(Op.GE, self.form(form), self.number(bound))
 
     def number(self, value: Int) -> Node:
         """Return an integer, or the operations that compute a symbolic size."""
         if not isinstance(value, SizeExpr):
-            return self.nodes.const(value)
+            return self.const(value)
         pieces = sorted(value.printing_order(), key=lambda piece: piece[1] < 0)
         total: Int = 0
         parts, partial = [], []
@@ -202,7 +195,7 @@ class Lowering:
                 shared = gcd(factor, name.divisor) if power == 1 else 1
                 factor //= shared
             factors += [(self._size(name, shared), SizeExpr.named(name))] * power
-        node = self.nodes.const(factor)
+        node = self.const(factor)
         part: Int = factor
         for one, size in factors:
             part = part * size
@@ -210,7 +203,7 @@ class Lowering:
         return node
 
     def size(self, name: str) -> Node:
-        return self.nodes.name(name, self.size_bounds.get(name, Interval(1, None)))
+        return self.name(name, self.size_bounds.get(name, Interval(1, None)))
 
     def _size(self, name: SizeAtom, times: int) -> Node:
         """Return a named size, or a multiple of a quotient of sizes."""
@@ -251,7 +244,7 @@ class Lowering:
         signs = tuple(s for _, s in parts)
         reach = hull((interval, *partial))
         nodes = [node for node, _ in parts]
-        return self.nodes.make(Op.SUM, nodes, interval, reach=reach, value=signs)
+        return self.make(Op.SUM, nodes, interval, reach=reach, value=signs)
 
     def _scaled(self, node: Node, factor: Int, interval: Interval) -> Node:
         if factor == 1:
@@ -260,13 +253,13 @@ class Lowering:
 
     def _times(self, factor: Node, node: Node, interval: Interval) -> Node:
         if factor.op is Op.CONST and self._shifts(factor.value) and is_known_nonnegative(interval):
-            by = self.nodes.const(factor.value.bit_length() - 1)
-            return self.nodes.make(Op.SHL, (node, by), interval)
-        return self.nodes.make(Op.MUL, (factor, node), interval)
+            by = self.const(factor.value.bit_length() - 1)
+            return self.make(Op.SHL, (node, by), interval)
+        return self.make(Op.MUL, (factor, node), interval)
 
     def _atom(self, atom: Atom) -> Node:
         if isinstance(atom, Var):
-            return self.nodes.name(atom.name, atom.interval)
+            return self.name(atom.name, atom.interval)
         if isinstance(atom, Call):
             return self._call(atom)
         node, interval = self._form(atom.operand), atom.operand.interval
@@ -280,7 +273,7 @@ class Lowering:
 
     def _call(self, x: Call) -> Node:
         if x.kind == "xor":
-            return self.nodes.make(Op.XOR, map(self._form, x.parts), x.interval)
+            return self.make(Op.XOR, map(self._form, x.parts), x.interval)
         form = AffineExpr(((x, 1),), 0)
         if is_condition(form):
             return self._choice(self._condition(form), self.number(1), self.number(0), x)
@@ -292,51 +285,51 @@ class Lowering:
         node = self._form(first)
         for k, part in enumerate(others, 2):
             other = self._form(part)
-            is_less = self.nodes.condition(Op.LE, node, other)
+            is_less = self.condition(Op.LE, node, other)
             pair = (node, other) if x.kind == "min" else (other, node)
             node = self._choice(is_less, *pair, Call(x.kind, x.parts[:k]))
         return node
 
     def _choice(self, condition: Node, one: Node, other: Node, x: Call) -> Node:
-        return self.nodes.make(Op.SELECT, (condition, one, other), x.interval)
+        return self.make(Op.SELECT, (condition, one, other), x.interval)
 
     def _condition(self, form: AffineExpr) -> Node:
         atom = form.as_atom()
         if not is_condition(form) or not isinstance(atom, Call):
-            return self.nodes.condition(Op.NE, self._form(form), self.number(0))
+            return self.condition(Op.NE, self._form(form), self.number(0))
         if len(atom.parts) > 1:
             op = Op.ALL if atom.kind == "min" else Op.ANY
-            return self.nodes.condition(op, *map(self._condition, atom.parts))
+            return self.condition(op, *map(self._condition, atom.parts))
         left, mark, right = comparison(atom)
         if mark == ">":
             left, mark, right = right, "<", left
-        return self.nodes.condition(_MARKS[mark], self._form(left), self._form(right))
+        return self.condition(_MARKS[mark], self._form(left), self._form(right))
 
     def _divide(self, node: Node, by: Int, values: Interval, quotient: Interval) -> Node:
         is_plain = is_known_nonnegative(values)
         if isinstance(by, int) and is_plain and self._shifts(by):
-            return self.nodes.make(Op.SHR, (node, self.nodes.const(by.bit_length() - 1)), quotient)
+            return self.make(Op.SHR, (node, self.const(by.bit_length() - 1)), quotient)
         divisor = self.number(by)
         if is_plain or self.arithmetic.floors:
-            return self.nodes.make(Op.DIV, (node, divisor), quotient)
+            return self.make(Op.DIV, (node, divisor), quotient)
         # If / truncates, % is negative exactly when / is one too large; if / rounds down, % never
         # is. Neither step leaves the range of x.
-        near = self.nodes.make(Op.DIV, (node, divisor), hull((quotient, Interval(0, 0))))
-        rest = self.nodes.make(Op.MOD, (node, divisor), Interval(1 - by, by - 1))
-        is_above = self.nodes.condition(Op.LT, rest, self.nodes.const(0))
-        return self.nodes.make(Op.SUM, (near, is_above), quotient, value=(1, -1))
+        near = self.make(Op.DIV, (node, divisor), hull((quotient, Interval(0, 0))))
+        rest = self.make(Op.MOD, (node, divisor), Interval(1 - by, by - 1))
+        is_above = self.condition(Op.LT, rest, self.const(0))
+        return self.make(Op.SUM, (near, is_above), quotient, value=(1, -1))
 
     def _modulo(self, node: Node, by: Int, values: Interval, result: Interval) -> Node:
         is_plain = is_known_nonnegative(values)
         if isinstance(by, int) and is_plain and self._shifts(by):
-            return self.nodes.make(Op.AND, (node, self.nodes.const(by - 1)), result)
+            return self.make(Op.AND, (node, self.const(by - 1)), result)
         modulus = self.number(by)
         if is_plain or self.arithmetic.floors:
-            return self.nodes.make(Op.MOD, (node, modulus), result)
+            return self.make(Op.MOD, (node, modulus), result)
         # The first remainder may be negative; the operand of the second is not.
-        rest = self.nodes.make(Op.MOD, (node, modulus), Interval(1 - by, by - 1))
-        raised = self.nodes.make(Op.SUM, (rest, modulus), Interval(1, 2 * by - 1), value=(1, 1))
-        return self.nodes.make(Op.MOD, (raised, modulus), Interval(0, by - 1))
+        rest = self.make(Op.MOD, (node, modulus), Interval(1 - by, by - 1))
+        raised = self.make(Op.SUM, (rest, modulus), Interval(1, 2 * by - 1), value=(1, 1))
+        return self.make(Op.MOD, (raised, modulus), Interval(0, by - 1))
 
     def _shifts(self, number: int) -> bool:
         return self.arithmetic.shifts and number > 1 and number.bit_count() == 1

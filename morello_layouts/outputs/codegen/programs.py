@@ -65,8 +65,7 @@ class LoopLanguage(Operators, Language):
     loop: ClassVar[str] = "for ({type} {v} = {start}; {v} < {stop}; ++{v}) {{"
     #: the end of a loop, a condition and a function; empty if indentation ends them.
     end: ClassVar[str] = "}"
-    #: the statement that names a value which changes.
-    variable: ClassVar[str] = "{type} {name} = {text};"
+    variable: ClassVar[str] = "{type} {name} = {text};"  #: names a value which changes.
     stop: ClassVar[str] = ";"  #: the end of a statement.
     include: ClassVar[str] = ""  #: the lines before the function of a nest.
     opening: ClassVar[str] = "static void {name}({arguments}) {{"  #: the head of that function.
@@ -86,8 +85,7 @@ class LoopLanguage(Operators, Language):
     loop_words: ClassVar[frozenset[str]] = frozenset()
     counts: ClassVar[bool] = True  #: whether it has values that change.
     vectors: ClassVar[int] = 0  #: the number of inner loops that are vectors.
-    #: an example of an index that a machine gives; empty if it gives none.
-    parallel: ClassVar[str] = ""
+    parallel: ClassVar[str] = ""  #: an example of an index that a machine gives, if it does.
 
     def __init__(self, *, shift: bool = False) -> None:
         super().__init__(shift=shift)
@@ -418,7 +416,7 @@ class ProgramLanguage(LoopLanguage):
         results = [(name, lowering.form(form)) for name, form in formulas.results]
         if formulas.limits is not None:
             parts = [lowering.at_least(form, n) for form, n in formulas.limits]
-            results.append((PADDING, lowering.nodes.condition(Op.ANY, *parts)))
+            results.append((PADDING, lowering.condition(Op.ANY, *parts)))
         given: dict[Node, str] = {}
         if named_results:
             for name, node in results:
@@ -453,25 +451,25 @@ class ProgramLanguage(LoopLanguage):
 
 def _checks(formulas: Formulas, lowering: Lowering, widths: Widths | None) -> list[Node]:
     """Return the bounds of the arguments as conditions, without those that their types imply."""
-    nodes, checks = lowering.nodes, []
+    checks: list[Node] = []
     for known in formulas.size_assumptions:
         node = lowering.size(known.name)
         least = known.lo if known.lo > known.divisor else 1  # a multiple is not below its divisor
-        checks.append(nodes.condition(Op.GE, node, nodes.const(least)))
+        checks.append(lowering.condition(Op.GE, node, lowering.const(least)))
         if known.hi is not None:
-            checks.append(nodes.condition(Op.LE, node, nodes.const(known.hi)))
+            checks.append(lowering.condition(Op.LE, node, lowering.const(known.hi)))
         if known.divisor > 1:
             rest = lowering.form(variable(known.name, 1) % known.divisor)
-            checks.append(nodes.condition(Op.EQ, rest, nodes.const(0)))
+            checks.append(lowering.condition(Op.EQ, rest, lowering.const(0)))
     for var in formulas.variables:
         lo, hi = var.interval
         if lo == 0 and hi == -1:  # of an array without elements
-            checks.append(nodes.condition(Op.ANY))
+            checks.append(lowering.condition(Op.ANY))
             continue
         kind = widths.kind(var.interval) if widths is not None and widths.declared else None
-        name = nodes.name(var.name, var.interval)
+        name = lowering.name(var.name, var.interval)
         if lo is not None and (kind is None or lo != kind.smallest):
-            checks.append(nodes.condition(Op.GE, name, lowering.number(lo)))
+            checks.append(lowering.condition(Op.GE, name, lowering.number(lo)))
         if hi is not None and (kind is None or hi != kind.largest):
-            checks.append(nodes.condition(Op.LE, name, lowering.number(hi)))
+            checks.append(lowering.condition(Op.LE, name, lowering.number(hi)))
     return checks

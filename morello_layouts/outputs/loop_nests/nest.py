@@ -105,7 +105,7 @@ class LoopNest(Displayed):
             found, counters = counted(found, self.axes[-1], taken)
         plan = NestPlan(tuple(map(tuple, hoist.values)), found, counters)
         limits, about = self.digits.limits, self._about
-        builder = Builder(self.axes, limits, plan, edges or self.edges, about, vectors=vectors)
+        builder = Builder(self.axes, limits, plan, edges or self.edges, about, vectors)
         statements = builder.statements()
         return PlannedNest(self.space, self.axes, forms, plan, statements, self.body, self.digits)
 

@@ -81,8 +81,7 @@ class Limit:
 class Digits:
     """Coordinates as sums of axes."""
 
-    #: the axes by name; those of a coordinate from the highest unit to the lowest.
-    axes: Mapping[str, LoopAxis]
+    axes: Mapping[str, LoopAxis]  #: by name; those of a coordinate from the highest unit down.
     forms: tuple[AffineExpr, ...]  #: the offset of each array over the axes, simplified.
     coordinates: Mapping[str, AffineExpr]  #: each coordinate over the axes.
     limits: tuple[Limit, ...] = ()  #: the conditions of partial tiles.

@@ -48,8 +48,7 @@ class Hoist:
 
     axes: Sequence[LoopAxis]  #: the loops in order.
     taken: set[str]  #: names that values cannot have.
-    #: the values at each level; level k is inside of the first k loops.
-    values: list[list[NamedValue]] = field(init=False)
+    values: list[list[NamedValue]] = field(init=False)  #: level k is inside of the first k loops.
     _levels: dict[str, int] = field(init=False)
     _known: dict[AffineExpr, AffineExpr] = field(default_factory=dict)
 
@@ -282,34 +281,25 @@ def _turns(size: Int, weight: Int) -> AffineExpr:
     return digit(AffineExpr((), raised), weight, None)
 
 
+@dataclass
 class Builder:
-    """A builder of a nest's statements from axes in order."""
+    """A builder of a nest's statements."""
 
-    def __init__(
-        self,
-        axes: Sequence[LoopAxis],
-        limits: Sequence[Limit],
-        plan: NestPlan,
-        edges: Edges,
-        about: Mapping[str, str],
-        *,
-        vectors: int = 0,
-    ) -> None:
-        self.axes, self.edges, self.about = axes, edges, about
-        self.values, self.counters = plan.values, plan.counters
-        self.sizes = {axis.name: axis.size for axis in axes}
-        self.limits = limits
-        self.order = list(self.sizes)
-        self.parts = 0
-        self.first_vector = max(len(self.axes) - vectors, 0) if vectors else None
+    axes: Sequence[LoopAxis]  #: the loops in order.
+    limits: Sequence[Limit]  #: the conditions of partial tiles.
+    plan: NestPlan  #: what is computed where.
+    edges: Edges  #: how loops over partial tiles end.
+    about: Mapping[str, str]  #: for each loop what it walks over.
+    vectors: int = 0  #: the number of inner loops that are vectors.
+    parts: int = 0  #: copies of the body so far.
 
     def statements(self) -> tuple[Statement, ...]:
         edges = [_Edge(limit.weights, AffineExpr((), limit.size)) for limit in self.limits]
-        return (*self.values[0], *self._inside(0, edges))
+        return (*self.plan.values[0], *self._inside(0, edges))
 
     def _inside(self, level: int, edges: Sequence[_Edge]) -> tuple[Statement, ...]:
         """Return what is inside of the first ``level`` loops, without the values there."""
-        if level == self.first_vector:
+        if self.vectors and level == max(len(self.axes) - self.vectors, 0):
             return (self._block(level),)
         if level == len(self.axes):
             self.parts += 1
@@ -337,8 +327,10 @@ class Builder:
         return (self._loop(axis, _ZERO, least(stops), body),)
 
     def _guarded(self, axis: LoopAxis, level: int) -> tuple[Statement, ...]:
-        last = {k: max(map(self.order.index, limit.weights)) for k, limit in enumerate(self.limits)}
-        bounds = [self._condition(x) for k, x in enumerate(self.limits) if last[k] == level]
+        order = [each.name for each in self.axes]
+        bounds = [
+            self._condition(x) for x in self.limits if max(map(order.index, x.weights)) == level
+        ]
         body = self._body(level, ())
         body = (Guard(tuple(bounds), body),) if bounds else body
         return (self._loop(axis, _ZERO, (AffineExpr((), axis.size),), body),)
@@ -347,14 +339,15 @@ class Builder:
         axes = tuple(self.axes[level:])
         names = {axis.name for axis in axes}
         limits = [limit for limit in self.limits if names & {*limit.weights}]
-        values = (value for values in self.values[level + 1 :] for value in values)
+        values = (value for values in self.plan.values[level + 1 :] for value in values)
         return VectorBlock(axes, tuple(map(self._condition, limits)), (*values, Visit()))
 
     def _reserve(self, edge: _Edge, axis: LoopAxis) -> Int:
         """Return the largest sum of the other axes of a limit."""
         found: Int = 0
-        for name, weight in edge.weights.items():
-            found = found + (weight * (self.sizes[name] - 1) if name != axis.name else 0)
+        for other in self.axes:
+            if other is not axis and other.name in edge.weights:
+                found = found + edge.weights[other.name] * (other.size - 1)
         return found
 
     def _ends_early(self, edge: _Edge, axis: LoopAxis) -> bool:
@@ -392,7 +385,7 @@ class Builder:
         if is_one:
             rest: tuple[Statement, ...] = (NamedValue(axis.name, whole, "the partial tile"), *body)
             if level == len(self.axes) - 1:
-                counts = (c.starts(axis, axis.variable) for c in self.counters)
+                counts = (c.starts(axis, axis.variable) for c in self.plan.counters)
                 rest = (
                     rest[0],
                     *(NamedValue(*start) for count in counts for start in count),
@@ -403,7 +396,7 @@ class Builder:
         return rest if whole == _ZERO else (first, *rest)
 
     def _body(self, level: int, edges: Sequence[_Edge]) -> tuple[Statement, ...]:
-        return (*self.values[level + 1], *self._inside(level + 1, edges))
+        return (*self.plan.values[level + 1], *self._inside(level + 1, edges))
 
     def _loop(
         self,
@@ -413,7 +406,7 @@ class Builder:
         body: tuple[Statement, ...],
         about: str = "",
     ) -> Loop:
-        counters = self.counters if axis is self.axes[-1] else ()
+        counters = self.plan.counters if axis is self.axes[-1] else ()
         return Loop(axis, start, stops, body, about or self.about.get(axis.name, ""), counters)
 
 

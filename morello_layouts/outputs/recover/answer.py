@@ -150,18 +150,11 @@ def _steps(table: Numbers) -> tuple[int, ...] | None:
     return steps if is_one else None
 
 
-class _Near(NamedTuple):
-    unlike: int
-    lines: list[Numbers]
-    first: int
-    rule: Rule
-
-
 def _nearest(table: Numbers) -> Iterator[tuple[int, Numbers]]:
     """Yield the tables nearest to one, with the number of elements that differ."""
     random = np.random.default_rng(0)
     sample = random.integers(0, table.size, _LOOKED_AT)
-    near = list[_Near]()
+    near: list[tuple[int, list[Numbers], int, Rule]] = []
     for shape in dict.fromkeys(_shapes(table.shape)):
         parts = table.reshape(shape)
         at = np.unravel_index(sample, shape)
@@ -174,10 +167,10 @@ def _nearest(table: Numbers) -> Iterator[tuple[int, Numbers]]:
                 ]
                 guess = reduce(rule, (x[i] for x, i in zip(lines, at, strict=True)), parts[base])
                 unlike = np.count_nonzero(guess != parts[at])
-                near.append(_Near(int(unlike), lines, int(parts[base]), rule))
-    for each in sorted(near, key=lambda each: each.unlike)[:4]:
-        if 2 * each.unlike < _LOOKED_AT:
-            whole = joined(each.lines, each.first, each.rule).reshape(table.shape)
+                near.append((int(unlike), lines, int(parts[base]), rule))
+    for few, lines, first, rule in sorted(near, key=lambda each: each[0])[:4]:
+        if 2 * few < _LOOKED_AT:
+            whole = joined(lines, first, rule).reshape(table.shape)
             count = int(np.count_nonzero(whole != table))
             if 0 < 2 * count < table.size:
                 yield count, whole

@@ -50,8 +50,7 @@ class Observed:
 
     table: Numbers  #: the offset of each element, in elements.
     size: int | None = None  #: the slots of the buffer, if they are known.
-    #: what the last dimension counts, if the array has none for it: "bit", "copy".
-    inner: str = ""
+    inner: str = ""  #: what the last dimension counts, if no size says it: "bit", "copy".
     bits: int | None = None  #: the bits of a slot, if the buffer has been read bit by bit.
 
     @property
