@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 
 
 Array: TypeAlias = "NDArray[np.int64]"
+Mask: TypeAlias = "NDArray[np.bool_]"
+Sizes: TypeAlias = tuple[int, ...]
+Start: TypeAlias = "tuple[int, ...] | None"
+"""Where the only instruction of an access begins; None for all instructions of the tile."""
 
 LANES: Final = 32
 """Lanes of a warp."""
@@ -46,7 +50,7 @@ class LaneRequests:
     """The elements that lanes ask for, each lane ``vector`` of them."""
 
     coordinates: Array  #: the first element of each lane: instructions by lanes by dimensions.
-    active: NDArray[np.bool_]  #: which lanes take part: instructions by lanes.
+    active: Mask  #: which lanes take part: instructions by lanes.
     vector: int  #: elements of a lane.
     total: int  #: instructions of the access; fewer are looked at if there are too many.
     #: all elements of each lane: instructions by lanes by elements by dimensions. None if they
@@ -79,9 +83,7 @@ class Access(Displayed, ABC):
         return not self.is_store
 
     @abstractmethod
-    def requests(
-        self, shape: tuple[int, ...], bits: int, at: tuple[int, ...] | None
-    ) -> LaneRequests:
+    def requests(self, shape: Sizes, bits: int, at: Start) -> LaneRequests:
         """Return what an access of a tile asks for.
 
         Args:
@@ -106,12 +108,10 @@ class Numbered(Access):
     """An access whose lanes follow from their numbers."""
 
     @abstractmethod
-    def numbering(self, shape: tuple[int, ...], bits: int, at: tuple[int, ...] | None) -> Numbering:
+    def numbering(self, shape: Sizes, bits: int, at: Start) -> Numbering:
         """Return the lanes; arguments as for :meth:`requests`."""
 
-    def requests(
-        self, shape: tuple[int, ...], bits: int, at: tuple[int, ...] | None
-    ) -> LaneRequests:
+    def requests(self, shape: Sizes, bits: int, at: Start) -> LaneRequests:
         """Return what each instruction asks for."""
         place, first, total, vector = self.numbering(shape, bits, at)
         kept = min(total, ACCESS_INSTRUCTIONS)
@@ -138,7 +138,7 @@ class Copy(Numbered):
     wraps: bool = False
     lanes: int = LANES  #: lanes of an instruction.
 
-    def numbering(self, shape: tuple[int, ...], bits: int, at: tuple[int, ...] | None) -> Numbering:
+    def numbering(self, shape: Sizes, bits: int, at: Start) -> Numbering:
         """Return the lanes: ``lanes`` vectors of an instruction in their order."""
         vector = vector_of(self.width, bits, str(self))
         sizes = self._turned((*shape[:-1], -(-shape[-1] // vector)))
@@ -205,7 +205,7 @@ class Ldmatrix(Numbered):
         """Never: each matrix is a phase of its own."""
         return False
 
-    def numbering(self, shape: tuple[int, ...], bits: int, at: tuple[int, ...] | None) -> Numbering:
+    def numbering(self, shape: Sizes, bits: int, at: Start) -> Numbering:
         """Return the lanes: one block of the tile for each instruction."""
         if len(shape) != 2:
             raise ShapeError(
@@ -245,9 +245,7 @@ class Lanes(Access):
     is_store: bool = False  #: whether it writes.
     lanes: int = LANES  #: lanes of the instruction.
 
-    def requests(
-        self, shape: tuple[int, ...], bits: int, at: tuple[int, ...] | None
-    ) -> LaneRequests:
+    def requests(self, shape: Sizes, bits: int, at: Start) -> LaneRequests:
         """Return what the one instruction asks for, from the place ``at`` on."""
         origin = at or (0,) * len(shape)
         active = np.zeros((1, self.lanes), bool)
@@ -308,12 +306,7 @@ def vector_of(width: int | None, bits: int, text: str) -> int:
     return width // bits
 
 
-def places(
-    shape: Sequence[int],
-    block: Sequence[int],
-    at: tuple[int, ...] | None,
-    most: int = ACCESS_INSTRUCTIONS,
-) -> tuple[Array, int]:
+def places(shape: Sizes, block: Sizes, at: Start, most: int) -> tuple[Array, int]:
     """Return where blocks of a tile begin, as many as are looked at, and how many there are."""
     if at is not None:
         return np.array([at], np.int64), 1
@@ -341,9 +334,7 @@ def _offsets(m: IndexMap, at: Array) -> Array:
     return np.broadcast_to(found, at.shape[:-1])
 
 
-def require_vectors(
-    requests: LaneRequests, wrong: NDArray[np.bool_], m: IndexMap, access: Access
-) -> None:
+def require_vectors(requests: LaneRequests, wrong: Mask, m: IndexMap, access: Access) -> None:
     """Refuse lanes whose elements are not one vector."""
     if wrong.any():
         at = tuple(map(int, requests.coordinates[tuple(np.argwhere(wrong)[0])]))
@@ -445,9 +436,7 @@ class Fragment(Access):
     memory: IndexMap | None = field(default=None, compare=False)
     lanes: int = LANES  #: lanes of an instruction.
 
-    def requests(
-        self, shape: tuple[int, ...], bits: int, at: tuple[int, ...] | None
-    ) -> LaneRequests:
+    def requests(self, shape: Sizes, bits: int, at: Start) -> LaneRequests:
         """Return what each instruction asks for: one vector of registers at one place."""
         recipe = self.recipe(shape)
         block = known(recipe.shape)
@@ -478,7 +467,7 @@ class Fragment(Access):
         own = None if self.memory is None else every
         return LaneRequests(every[:, :, 0], active, vector, count * warps * groups, own)
 
-    def recipe(self, shape: tuple[int, ...]) -> Recipe:
+    def recipe(self, shape: Sizes) -> Recipe:
         """Return the fragment's recipe: at its own shape, or at that of the tile.
 
         Raises:
@@ -497,9 +486,7 @@ class Fragment(Access):
             )
         return recipe
 
-    def _vectors(
-        self, elements: Array, active: NDArray[np.bool_], most: int, bits: int
-    ) -> tuple[Array, int]:
+    def _vectors(self, elements: Array, active: Mask, most: int, bits: int) -> tuple[Array, int]:
         """Return the order of the registers, and how many one after the other make a vector."""
         m, rank = self.memory, elements.shape[-1]
         if m is not None and not m.recipe.names:
@@ -524,7 +511,7 @@ class Fragment(Access):
         return str(getattr(self.layout, "source", self.layout)) or "a view of registers"
 
 
-def _runs(offsets: Array, active: NDArray[np.bool_], most: int) -> tuple[Array, int]:
+def _runs(offsets: Array, active: Mask, most: int) -> tuple[Array, int]:
     """Return an order of the registers, and how many one after the other make an aligned vector.
 
     The same bits of a register's number tell its place in the vector in all instructions and lanes:
@@ -560,7 +547,7 @@ def _runs(offsets: Array, active: NDArray[np.bool_], most: int) -> tuple[Array, 
     return order, width
 
 
-def _once(elements: Array, held: NDArray[np.bool_]) -> tuple[Array, NDArray[np.bool_]]:
+def _once(elements: Array, held: Mask) -> tuple[Array, Mask]:
     """Return places without the registers that hold the same as an earlier one in every lane."""
     both = np.concatenate([elements, held[..., None]], axis=-1)
     registers = np.moveaxis(both, 2, 0).reshape(both.shape[2], -1)
@@ -568,7 +555,7 @@ def _once(elements: Array, held: NDArray[np.bool_]) -> tuple[Array, NDArray[np.b
     return elements[:, :, kept], held[:, :, kept]
 
 
-def _elements(recipe: Recipe, lanes: int) -> tuple[Array, NDArray[np.bool_]]:
+def _elements(recipe: Recipe, lanes: int) -> tuple[Array, Mask]:
     """Return the element at each place and whether there is one: warps by lanes by registers."""
     names, sizes = recipe.axis_names, known(recipe.physical_shape)
     lane = names.index("lane")

@@ -33,6 +33,7 @@ from morello_layouts.machines.gpu.access import (
     LaneRequests,
     Numbered,
     Numbering,
+    Start,
     no_vector,
 )
 from morello_layouts.machines.gpu.phases import (
@@ -158,11 +159,7 @@ def _few(numbers: list[int]) -> str:
 
 
 def conflicts_of(
-    m: IndexMap,
-    access: Access,
-    bits: int,
-    at: tuple[int, ...] | None,
-    memory: SharedMemory = NVIDIA,
+    m: IndexMap, access: Access, bits: int, at: Start, memory: SharedMemory = NVIDIA
 ) -> BankConflicts:
     """Return what an access of a layout in shared memory costs."""
     if not has_numpy() and isinstance(access, Numbered) and memory is NVIDIA:
@@ -237,7 +234,7 @@ def _by_bank(asked: PhaseLanes, width: int, banks: int = BANKS) -> dict[int, dic
     return found
 
 
-def _by_lane(m: IndexMap, access: Numbered, bits: int, at: tuple[int, ...] | None) -> BankConflicts:
+def _by_lane(m: IndexMap, access: Numbered, bits: int, at: Start) -> BankConflicts:
     """Return the same without NumPy, lane by lane."""
     numbering = access.numbering(known(m.recipe.shape), bits, at)
     kept, lanes = min(numbering.total, ACCESS_INSTRUCTIONS), access.lanes

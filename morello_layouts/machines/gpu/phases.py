@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 from morello_layouts.core.checks import as_int
 from morello_layouts.core.description import amount, count
@@ -29,13 +29,11 @@ from morello_layouts.machines.gpu.access import (
     Array,
     Copy,
     LaneRequests,
+    Mask,
+    Start,
     first_offsets,
     require_vectors,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 BANKS: Final = 32
 """Banks of shared memory."""
@@ -52,7 +50,7 @@ class Addresses:
     """The bytes that lanes ask for."""
 
     first: Array  #: the first byte of each lane in the buffer: instructions by lanes.
-    active: NDArray[np.bool_]  #: which lanes take part.
+    active: Mask  #: which lanes take part.
     width: int  #: bytes of a lane: 1, 2, 4, 8 or 16.
 
     @property
@@ -318,7 +316,7 @@ class Coalescing(CacheLines):
 
 
 def coalescing_of(
-    m: IndexMap, access: Access, bits: int, at: tuple[int, ...] | None, sector: int = SECTOR
+    m: IndexMap, access: Access, bits: int, at: Start, sector: int = SECTOR
 ) -> Coalescing:
     """Return what an access of a warp moves; arguments as for ``conflicts_of``."""
     requests, first, last = _bytes(m, access, bits, at)
@@ -327,9 +325,7 @@ def coalescing_of(
     return Coalescing(*_head(m, access, bits), lines, wanted, *_tail(requests, worst), sectors)
 
 
-def lines_of(
-    m: IndexMap, access: Access, bits: int, at: tuple[int, ...] | None, line: int
-) -> CacheLines:
+def lines_of(m: IndexMap, access: Access, bits: int, at: Start, line: int) -> CacheLines:
     """Return the lines of a cache that each run of an access touches."""
     requests, first, last = _bytes(m, access, bits, at)
     lines, wanted, worst = _touched(first, last, requests.active, line)
@@ -359,18 +355,14 @@ def _tail(requests: LaneRequests, worst: int) -> tuple[int, int, tuple[int, ...]
     return requests.total, len(requests.coordinates), tuple(map(int, first))
 
 
-def _bytes(
-    m: IndexMap, access: Access, bits: int, at: tuple[int, ...] | None
-) -> tuple[LaneRequests, Array, Array]:
+def _bytes(m: IndexMap, access: Access, bits: int, at: Start) -> tuple[LaneRequests, Array, Array]:
     """Return the first and the last byte that each lane asks for: instructions by lanes."""
     requests = access.requests(known(m.recipe.shape), bits, at)
     first = first_offsets(m, requests, access) * bits
     return requests, first // 8, (first + requests.vector * bits - 1) // 8
 
 
-def _touched(
-    first: Array, last: Array, active: NDArray[np.bool_], unit: int
-) -> tuple[Touched, int, int]:
+def _touched(first: Array, last: Array, active: Mask, unit: int) -> tuple[Touched, int, int]:
     """Return the units that instructions touch, the bytes that they want, and the worst one."""
     found, wanted = _distinct(first, last, active, unit), _distinct(first, last, active, 1)
     least = -(-wanted // unit)
@@ -381,7 +373,7 @@ def _touched(
     return Touched(unit, int(found[worst]), int(least[worst]), *totals), int(wanted.sum()), worst
 
 
-def _distinct(first: Array, last: Array, active: NDArray[np.bool_], unit: int) -> Array:
+def _distinct(first: Array, last: Array, active: Mask, unit: int) -> Array:
     """Return how many different units each instruction touches."""
     low, high = first // unit, last // unit
     steps = np.arange(int((high - low).max(initial=0)) + 1)

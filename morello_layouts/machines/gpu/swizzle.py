@@ -19,7 +19,7 @@ from morello_layouts.core.limits import (
     SWIZZLE_TRIED,
 )
 from morello_layouts.core.recipe import linear_index
-from morello_layouts.machines.gpu.access import WIDEST, Access, Array, Fragment, LaneRequests
+from morello_layouts.machines.gpu.access import WIDEST, Access, Array, Fragment, LaneRequests, Sizes
 from morello_layouts.machines.gpu.phases import WORD, SharedMemory, alignment, pieces_of, rounds_of
 from morello_layouts.machines.gpu.placements import (
     MapSearch,
@@ -48,9 +48,7 @@ class SampledAccess:
     banks: int  #: banks that serve a phase.
 
     @staticmethod
-    def of(
-        access: Access, shape: tuple[int, ...], bits: int, memory: SharedMemory
-    ) -> SampledAccess:
+    def of(access: Access, shape: Sizes, bits: int, memory: SharedMemory) -> SampledAccess:
         """Return an access of a tile; lanes of a phase are neighbours in it."""
         requests = access.requests(shape, bits, None)
         at = np.moveaxis(requests.coordinates, -1, 0)

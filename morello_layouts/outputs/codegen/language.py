@@ -133,11 +133,15 @@ class Visit:
     """The body, at one element."""
 
 
+Below: TypeAlias = tuple[AffineExpr, Int]
+"""A condition: the form is below the bound."""
+
+
 @frozen
 class Guard:
-    """Statements under a condition: each form is below its bound."""
+    """Statements under conditions."""
 
-    conditions: tuple[tuple[AffineExpr, Int], ...]
+    conditions: tuple[Below, ...]
     body: tuple[Statement, ...]
 
 
@@ -158,11 +162,12 @@ class VectorBlock:
     """Loops at once, as vectors of elements; ``conditions`` hold where there is an element."""
 
     axes: tuple[LoopAxis, ...]
-    conditions: tuple[tuple[AffineExpr, Int], ...]
+    conditions: tuple[Below, ...]
     body: tuple[Statement, ...]
 
 
 Statement: TypeAlias = "NamedValue | Guard | Loop | VectorBlock | Visit"
+Body: TypeAlias = tuple[Statement, ...]
 
 
 @frozen

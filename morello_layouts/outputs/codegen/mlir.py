@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
 from morello_layouts.core.expr import AffineExpr, Call, Digit, Var, digit, variable
-from morello_layouts.core.expr.sizes import Int
 from morello_layouts.core.expr.substitution import replace_atoms, substitute
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.outputs.codegen.language import (
     PADDING_LAST,
+    Below,
     Formulas,
     Guard,
     Loop,
@@ -122,10 +122,7 @@ class MlirLanguage(LoopLanguage):
         return "\n".join(lines)
 
     def _without_xors(
-        self,
-        form: AffineExpr,
-        lines: list[str],
-        value_of: Callable[[AffineExpr, list[str]], str],
+        self, form: AffineExpr, lines: list[str], value_of: Callable[[AffineExpr, list[str]], str]
     ) -> AffineExpr:
         """Return a form over the values of its exclusive ors, after the lines that compute them."""
 
@@ -151,12 +148,7 @@ class MlirLanguage(LoopLanguage):
     def _map(self, names: Sequence[str], sizes: Sequence[str], forms: Sequence[AffineExpr]) -> str:
         return f"affine_map<{_inputs(names, sizes)} -> ({', '.join(map(self._text, forms))})>"
 
-    def _set(
-        self,
-        names: Sequence[str],
-        sizes: Sequence[str],
-        limits: Sequence[tuple[AffineExpr, Int]],
-    ) -> str:
+    def _set(self, names: Sequence[str], sizes: Sequence[str], limits: Sequence[Below]) -> str:
         conditions = [f"{self._text(-form + (n - 1))} >= 0" for form, n in limits]
         return f"affine_set<{_inputs(names, sizes)} : ({', '.join(conditions) or '0 == 0'})>"
 

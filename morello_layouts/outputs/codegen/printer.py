@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from enum import Enum
 from itertools import count
-from typing import ClassVar, Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple, TypeAlias
 
 from morello_layouts.core.expr import Interval
 from morello_layouts.core.expr.bounds import UNBOUNDED, hull, range_of_xor
@@ -217,6 +217,9 @@ class Text(NamedTuple):
         return self.text if self.level == ATOM else f"({self.text})"
 
 
+Texts: TypeAlias = Mapping[Node, Text]
+
+
 class Operators:
     """How a language writes operations: as C does, but for what a subclass says."""
 
@@ -282,7 +285,7 @@ class Printer:
             used[node] = text if name is None else Text(name, ATOM)
         return defined
 
-    def _node(self, node: Node, used: Mapping[Node, Text]) -> Text:
+    def _node(self, node: Node, used: Texts) -> Text:
         if node.op is Op.NAME:
             return Text(node.value, ATOM)
         kind = None if self.widths is None else self.widths.operation(node)
@@ -307,7 +310,7 @@ class Printer:
         is_product = node.op in (Op.MUL, Op.DIV, Op.MOD)
         return Text(self.language.symbols[node.op].join(texts), PRODUCT if is_product else LOOSE)
 
-    def _any(self, node: Node, used: Mapping[Node, Text]) -> Text:
+    def _any(self, node: Node, used: Texts) -> Text:
         if not node.args:
             return Text(self.language.truth[0], ATOM)
         if len(node.args) == 1:
@@ -323,7 +326,7 @@ class Printer:
             texts.append(text if closed else f"({text})")
         return Text(symbol.join(texts), LOOSE)
 
-    def _sum(self, node: Node, kind: IntType | None, used: Mapping[Node, Text]) -> Text:
+    def _sum(self, node: Node, kind: IntType | None, used: Texts) -> Text:
         kinds = self._casts(node.args, kind)
         if node.value[0] < 0 and kind is not None:
             kinds |= self._casts(node.args[:1], kind)  # the negation comes before any widening
@@ -360,12 +363,7 @@ class Printer:
         return all(k == kind or k.bits < kind.bits for k in own)
 
     def _operand(
-        self,
-        arg: Node,
-        cast: IntType | None,
-        kind: IntType | None,
-        need: int,
-        used: Mapping[Node, Text],
+        self, arg: Node, cast: IntType | None, kind: IntType | None, need: int, used: Texts
     ) -> str:
         text = used[arg]
         if arg.op is Op.CONST:

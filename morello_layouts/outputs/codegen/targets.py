@@ -10,7 +10,6 @@ from typing import ClassVar, Final, Literal, TypeAlias, TypeVar
 from morello_layouts.core.expr import AffineExpr, Digit, Var, variable
 from morello_layouts.core.expr.assumptions import Assumption
 from morello_layouts.core.expr.conversions import latex, latex_int, to_sympy
-from morello_layouts.core.expr.sizes import Int
 from morello_layouts.core.expr.substitution import replace_digits
 from morello_layouts.core.lazy import regex
 from morello_layouts.core.limits import TRITON_BLOCK
@@ -18,6 +17,7 @@ from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.outputs.codegen.language import (
     PADDING,
     PADDING_LAST,
+    Below,
     Formulas,
     Language,
     LoopAxis,
@@ -416,10 +416,8 @@ class TritonLanguage(PythonLanguage):
 
 
 def _over(
-    offset: AffineExpr | None,
-    conditions: Iterable[tuple[AffineExpr, Int]],
-    axes: Iterable[LoopAxis],
-) -> Iterator[tuple[AffineExpr, Int]]:
+    offset: AffineExpr | None, conditions: Iterable[Below], axes: Iterable[LoopAxis]
+) -> Iterator[Below]:
     """Yield the conditions on the loops of an offset; without an offset, all.
 
     A vector that the offset does not depend on stands at its start: where no element is there, the

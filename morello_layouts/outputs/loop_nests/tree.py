@@ -26,6 +26,8 @@ from morello_layouts.core.fields import frozen
 from morello_layouts.core.limits import LOOP_PARTS
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.outputs.codegen.language import (
+    Below,
+    Body,
     Counter,
     Guard,
     Loop,
@@ -293,11 +295,11 @@ class Builder:
     vectors: int = 0  #: the number of inner loops that are vectors.
     parts: int = 0  #: copies of the body so far.
 
-    def statements(self) -> tuple[Statement, ...]:
+    def statements(self) -> Body:
         edges = [_Edge(limit.weights, AffineExpr((), limit.size)) for limit in self.limits]
         return (*self.plan.values[0], *self._inside(0, edges))
 
-    def _inside(self, level: int, edges: Sequence[_Edge]) -> tuple[Statement, ...]:
+    def _inside(self, level: int, edges: Sequence[_Edge]) -> Body:
         """Return what is inside of the first ``level`` loops, without the values there."""
         if self.vectors and level == max(len(self.axes) - self.vectors, 0):
             return (self._block(level),)
@@ -326,7 +328,7 @@ class Builder:
         body = self._body(level, [*others, *(edge for edge in inner if edge.weights)])
         return (self._loop(axis, _ZERO, least(stops), body),)
 
-    def _guarded(self, axis: LoopAxis, level: int) -> tuple[Statement, ...]:
+    def _guarded(self, axis: LoopAxis, level: int) -> Body:
         order = [each.name for each in self.axes]
         bounds = [
             self._condition(x) for x in self.limits if max(map(order.index, x.weights)) == level
@@ -355,7 +357,7 @@ class Builder:
         fill = edge.weights[axis.name] - self._reserve(edge, axis)
         return edge.is_last and is_nonnegative(fill)
 
-    def _condition(self, limit: Limit) -> tuple[AffineExpr, Int]:
+    def _condition(self, limit: Limit) -> Below:
         total = _ZERO
         for axis in self.axes:
             total = total + axis.variable * limit.weights.get(axis.name, 0)
@@ -363,7 +365,7 @@ class Builder:
 
     def _peeled(
         self, axis: LoopAxis, level: int, edge: _Edge, others: Sequence[_Edge]
-    ) -> tuple[Statement, ...] | None:
+    ) -> Body | None:
         """Return the loop over whole tiles, and that over partial ones; None if it has no use."""
         reserve = self._reserve(edge, axis)
         whole, all_turns = edge.turns(axis, reserve), edge.turns(axis, 0)
@@ -383,7 +385,7 @@ class Builder:
         edges = [*others, *([replace(last, is_last=True)] if last.weights else [])]
         body = self._body(level, edges)
         if is_one:
-            rest: tuple[Statement, ...] = (NamedValue(axis.name, whole, "the partial tile"), *body)
+            rest: Body = (NamedValue(axis.name, whole, "the partial tile"), *body)
             if level == len(self.axes) - 1:
                 counts = (c.starts(axis, axis.variable) for c in self.plan.counters)
                 rest = (
@@ -392,22 +394,18 @@ class Builder:
                     *body,
                 )
         else:
-            rest = (self._loop(axis, whole, (all_turns,), body, "the partial tile, if any"),)
+            last_turns = self._loop(axis, whole, (all_turns,), body)
+            rest = (replace(last_turns, about="the partial tile, if any"),)
         return rest if whole == _ZERO else (first, *rest)
 
-    def _body(self, level: int, edges: Sequence[_Edge]) -> tuple[Statement, ...]:
+    def _body(self, level: int, edges: Sequence[_Edge]) -> Body:
         return (*self.plan.values[level + 1], *self._inside(level + 1, edges))
 
     def _loop(
-        self,
-        axis: LoopAxis,
-        start: AffineExpr,
-        stops: tuple[AffineExpr, ...],
-        body: tuple[Statement, ...],
-        about: str = "",
+        self, axis: LoopAxis, start: AffineExpr, stops: tuple[AffineExpr, ...], body: Body
     ) -> Loop:
         counters = self.plan.counters if axis is self.axes[-1] else ()
-        return Loop(axis, start, stops, body, about or self.about.get(axis.name, ""), counters)
+        return Loop(axis, start, stops, body, self.about.get(axis.name, ""), counters)
 
 
 def least(stops: Sequence[AffineExpr]) -> tuple[AffineExpr, ...]:
