@@ -146,6 +146,8 @@ def loader(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
     module_of = {name: module for module, all_names in names.items() for name in all_names.split()}
 
     def load(name: str) -> Any:
+        if name == "__all__":
+            return [*module_of]
         if name not in module_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         with importing:
