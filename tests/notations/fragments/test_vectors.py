@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
+from morello_layouts.core.recipe import elements_by_slot
 from morello_layouts.notations.fragments import FragmentLayout
+from tests.support.paths import rows
 from tests.support.tables import each_row
 
 RANDOM = np.random.default_rng(33)
@@ -44,6 +46,14 @@ def test_tiles_of_za_overlap_as_llvm_says(length: int) -> None:
         for tile, mask in enumerate(masks):
             own = [quads[q] for q in range(16) if mask >> (15 - q) & 1]
             assert (taken(f"za{tile}.{letter}") == np.logical_or.reduce(own)).all()
+
+
+@each_row("text, places", rows("qemu_vectors.tsv.xz"))
+def test_vectors_of_qemu(text: str, places: str) -> None:
+    """The element in each place of ZA after ``str za``, and of registers after ``vid`` or loads."""
+    layout = fragment(text)
+    first, count = elements_by_slot(layout.recipe(layout.shape))
+    assert np.where(count, first, -1).reshape(-1).tolist() == [int(x) for x in places.split()]
 
 
 def test_rows_of_a_tile_of_za_take_turns() -> None:
