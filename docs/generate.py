@@ -2,7 +2,8 @@
 
 The pages and the gallery's pictures go to docs/generated, which git ignores and each Sphinx build
 writes anew. The pictures of the hand-written pages go to docs/figures and are committed, as are the
-front page and the reference's first page, whose tables of questions are written anew.
+front page and the reference's first page, whose tables of questions are written anew, and the page
+of advice, whose table is.
 ``--check`` makes everything, writes nothing, and fails if a committed file differs.
 """
 
@@ -12,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
+import make_advice
 import make_architecture
 import make_commands
 import make_figures
@@ -43,9 +45,9 @@ def generated() -> dict[Path, str]:
 
 
 def figures() -> dict[Path, str]:
-    """Return the text of every committed picture, and of pages with tables of questions."""
+    """Return the text of every committed picture, and of pages with tables that are made."""
     pictures = {FIGURES / f"{name}.svg": svg for name, svg in make_figures.pictures().items()}
-    return pictures | make_questions.pages()
+    return pictures | make_questions.pages() | make_advice.pages()
 
 
 def is_current(path: Path, text: str) -> bool:

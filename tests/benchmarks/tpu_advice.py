@@ -1,72 +1,130 @@
-"""Advice on twenty programs and three more, before and after, as ``docs/tpu_advice.md`` shows it.
+"""Advice on twenty programs and some more, promises compiled again and judged by JAX.
 
 ``python tests/benchmarks/tpu_advice.py MEMORY [MINUTES [GENERATION …]]`` needs the extra ``[tpu]``
 and a minute or two of one processor for a program; MEMORY is a folder that keeps the figures of
-each compiled program, MINUTES what ``--minutes`` means, 3 by default. With no GENERATION it writes
-the table of v5e and v6e into the page.
+each compiled program, MINUTES what ``--minutes`` means, without a bound by default. What comes of a
+program stands in ``tests/data/tpu_advice.jsonl``, and is not asked again: take its line out for
+that. The page's tables are made of these lines by ``docs/generate.py``.
+
+The judge gets the programs of the promises that the page shows, compiles them in a process of its
+own, and asks JAX for the memory: arguments, results and temporaries, less what these share.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import sys
-from collections.abc import Iterator
-from itertools import dropwhile, islice
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict
+from itertools import islice
+from math import inf
+from multiprocessing import get_context
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import monotonic
+from typing import Any, ClassVar
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 from tpu_programs import drawn_programs, hinted_programs, programs
 
 import morello_layouts as ml
-from morello_layouts.programs.report import bytes_text
+from morello_layouts.programs.tpu_compiler import process
+from morello_layouts.programs.tpu_compiler.child import compiled
 
-PAGE = Path(__file__).parents[2] / "docs" / "tpu_advice.md"
-MARK = "<!-- the table: python tests/benchmarks/tpu_advice.py -->\n"
+search = sys.modules["morello_layouts.programs.tpu_compiler.advise"]
+RESULTS = Path(__file__).parents[1] / "data" / "tpu_advice.jsonl"
 
 
-def rows(generation: str, memory: str, minutes: float) -> Iterator[str]:
-    """Return the row of each program, and print each report."""
+def asked() -> dict[str, tuple[Any, Any]]:
+    """Return the twenty programs, then those drawn at the end."""
     twenty = {**programs(), **dict(islice(hinted_programs().items(), 12))}
     for name in ("sort of triples", "top of logits"):
         del twenty[name]
-    for name, (function, arguments) in {**twenty, **drawn_programs()}.items():
-        began = monotonic()
-        advice = ml.tpu.advise(
-            function, *arguments, generation=generation, memory=memory, minutes=minutes
-        )
-        print(f"\n== {name}, {generation}, {monotonic() - began:.0f} s\n{advice}", flush=True)
-        yield f"| {name} | {generation} | {' | '.join(cells(advice))} |"
+    return {**twenty, **drawn_programs()}
 
 
-def cells(advice: ml.tpu.Advice) -> Iterator[str]:
-    """Return the peak, the bytes rewritten, the cycles, before and after, and the changes."""
-    best = advice.best
-    before, after = advice.before, advice.before if best is None else best.after
-    yield f"{bytes_text(before.peak_bytes)} → {bytes_text(after.peak_bytes)}"
-    yield f"{bytes_text(before.moved_bytes)} → {bytes_text(after.moved_bytes)}"
-    yield " → ".join(f"{f.cycles:,}" if f.cycles else "?" for f in (before, after))
-    yield "none" if best is None else best.kind
+def shown(advice: Any) -> list[Any]:
+    """Return the promises of the page: together, first, first of the program, and of memory."""
     inside = [a for a in advice.advice if a.kind not in ("donation", "element type")]
-    first = next(iter(inside), None)
-    yield "none" if first is None else f"{first.kind}, {bytes_text(first.after.peak_bytes)}"
-    least = next(iter(advice.memory_only), None)
-    yield "none" if least is None else f"{least.kind}, {bytes_text(least.after.peak_bytes)}"
+    firsts = (advice.together, *advice.advice[:1], *inside[:1], *advice.memory_only[:1])
+    return list(dict.fromkeys(filter(None, firsts)))
 
 
-def main(memory: str, minutes: str = "3", *generations: str) -> None:
-    """Write the table into the page, or print it for other generations."""
-    columns = ("program", "TPU", "HBM at the peak", "copies and relayouts", "cycles", "changes",
-               "of the program itself", "saves memory alone")  # fmt: skip
-    table = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
+def bytes_by_jax(modules: list[bytes], generation: str, devices: int) -> list[int]:
+    """Return the bytes that JAX says each module takes on a device."""
+    os.environ.update(process._ENVIRONMENT)
+    topology, found = process._topology(generation, devices), []
+    with TemporaryDirectory() as name:
+        for module in modules:
+            Path(name, "program.mlir").write_bytes(module)
+            stats = compiled(Path(name), topology, devices).get_compiled_memory_stats()
+            held = stats.argument_size_in_bytes + stats.output_size_in_bytes
+            found.append(held + stats.temp_size_in_bytes - stats.alias_size_in_bytes)
+    return found
+
+
+class Kept(search._Checks):  # type: ignore[misc]
+    """Comparisons that keep each promise with the program that it was made of."""
+
+    programs: ClassVar[dict[Any, Any]] = {}
+
+    def _advised(self, found: Any, compared: Any) -> Any:
+        advised = super()._advised(found, compared)
+        if advised is not None:
+            self.programs[advised] = found.program
+        return advised
+
+
+def result(name: str, generation: str, memory: str, minutes: float) -> dict[str, Any]:
+    """Return what comes of a program: figures, counts, seconds, and each promise by JAX."""
+    function, arguments = asked()[name]
+    began = monotonic()
+    advice = ml.tpu.advise(
+        function,
+        *arguments,
+        generation=generation,
+        memory=memory,
+        minutes=None if minutes == inf else minutes,
+    )
+    seconds = monotonic() - began
+    print(f"\n== {name}, {generation}, {seconds:.0f} s\n{advice}", flush=True)
+    given = search.trace(function, arguments)
+    promises = shown(advice)
+    modules = [given.module(), *(Kept.programs[promise].module() for promise in promises)]
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        before, *after = pool.submit(bytes_by_jax, modules, generation, given.devices).result()
+    told = dict(zip(promises, after, strict=True))
+
+    def row(promise: Any) -> dict[str, Any] | None:
+        return promise and {**asdict(promise), "bytes_by_jax": told.get(promise)}
+
+    return {
+        "program": name,
+        "drawn": name in drawn_programs(),
+        "generation": generation,
+        "libtpu": search._version(),
+        "before": {**asdict(advice.before), "bytes_by_jax": before},
+        "together": row(advice.together),
+        "both": list(map(row, advice.advice)),
+        "memory_only": list(map(row, advice.memory_only)),
+        **{key: getattr(advice, key) for key in ("compiled", "refused", "worse", "left")},
+        "seconds": round(seconds),
+    }
+
+
+def main(memory: str, minutes: str = "inf", *generations: str) -> None:
+    """Ask what is not known yet, and add each answer as it comes."""
+    search._Checks = Kept
+    lines = RESULTS.read_text().splitlines() if RESULTS.exists() else []
+    known = {(row["program"], row["generation"]) for row in map(json.loads, lines)}
     for generation in generations or ("v5e", "v6e"):
-        table += rows(generation, memory, float(minutes))
-    print("\n".join(table))
-    if not generations:
-        before, _, rest = PAGE.read_text().partition(MARK)
-        after = dropwhile(lambda line: line.startswith("|"), rest.splitlines(keepends=True))
-        PAGE.write_text(before + MARK + "\n".join(table) + "\n" + "".join(after))
+        for name in asked():
+            if (name, generation) not in known:
+                row = result(name, generation, memory, float(minutes))
+                with RESULTS.open("a") as file:
+                    file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":

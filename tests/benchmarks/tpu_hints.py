@@ -1,9 +1,10 @@
 """Hints of ``hlo`` on 26 programs, each compiled as it is told: how many help, is one worse?
 
-``nice python tests/benchmarks/tpu_hints.py [NAME …]`` needs the extra ``[tpu]``; a program takes
-from ten seconds to minutes. It ends with 1 if a hint makes a program worse, or if fewer than 90
-percent help. A hint helps where the peak is a percent smaller or more, and copies and relayouts
-write no more than that more; where the peak is not smaller, or they write more, it is worse.
+``nice python tests/benchmarks/tpu_hints.py [GENERATION [NAME …]]`` needs the extra ``[tpu]``; a
+program takes from ten seconds to minutes. Without a generation it asks v5e and v6e. It ends with 1
+if a hint makes a program worse, or if fewer than 90 percent help. A hint helps where the peak is a
+percent smaller or more, and copies and relayouts write no more than that more; where the peak is
+not smaller, or they write more, it is worse.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def verdict(before: Figures, after: Figures) -> str:
     return "helps" if saved > 0.01 * before.peak_bytes else "same"
 
 
-def main(names: list[str]) -> int:
+def main(generation: str, *names: str) -> int:
     """Compile each hint, and print what came of it."""
     found = Counter[str]()
     compiler = replace(libtpu_compiler(), until=_MEMORY_KNOWN)
@@ -72,7 +73,7 @@ def main(names: list[str]) -> int:
             continue
         program = trace(function, arguments)
         as_it_is = compile_module(
-            program.module(), "v5e", program.devices, top=None, compiler=compiler
+            program.module(), generation, program.devices, top=None, compiler=compiler
         )
         print(f"{name}: {bytes_text(as_it_is.figures.peak_bytes)}", flush=True)
         found["programs"] += 1
@@ -95,7 +96,7 @@ def main(names: list[str]) -> int:
                         what = changed(what, k, best, is_result=is_result)
                         told.append(words[k])
             try:
-                made = compile_module(what.module(), "v5e", what.devices, compiler=compiler)
+                made = compile_module(what.module(), generation, what.devices, compiler=compiler)
                 after = made.figures
             except LayoutError as error:
                 print(f"  refused: {each.waste.shape}: {error.what}")
@@ -111,9 +112,9 @@ def main(names: list[str]) -> int:
             print(f"  {kind}: {each.waste.shape} {each.alternative} ({', '.join(told)})")
             print(f"    peak {peak}, copies {moved}; promised {bytes_text(each.saved_bytes)}")
     tried = sum(found[kind] for kind in ("helps", "same", "worse", "refused"))
-    print(f"{found['programs']} programs, {tried} hints tried: {dict(found)}")
+    print(f"{generation}: {found['programs']} programs, {tried} hints tried: {dict(found)}")
     return int(found["worse"] > 0 or found["helps"] < 0.9 * tried)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(*sys.argv[1:]) if sys.argv[1:] else max(map(main, ("v5e", "v6e"))))

@@ -1,4 +1,4 @@
-"""Programs of kinds that TPUs lay out badly: ten, more for hints, and three for advice alone."""
+"""Programs of kinds that TPUs lay out badly: ten, more for hints, and six for advice alone."""
 
 from __future__ import annotations
 
@@ -236,6 +236,43 @@ def batch_norm(images: Any, scale: Any, shift: Any, mean: Any, square: Any) -> A
     return jnp.maximum(normal, 0), 0.9 * mean + 0.1 * now, 0.9 * square + 0.1 * power
 
 
+def selective_scan(u: Any, delta: Any, weights: Any, b: Any, c: Any) -> Any:
+    """Scan a state space of 16, as ``jimmy/ops/scan.py`` of clementpoiret/jimmy does."""
+    a, d = weights
+    decay = jnp.exp(jnp.einsum("bdl,dn->bldn", delta, a))
+    entering = jnp.einsum("bdl,bnl,bdl->bldn", delta, b, u)
+
+    def step(state: Any, t: Any) -> Any:
+        state = decay[:, t] * state + entering[:, t]
+        return state, jnp.einsum("bdn,bn->bd", state, c[:, :, t])
+
+    first = jnp.zeros((u.shape[0], *a.shape))
+    _, found = lax.scan(step, first, jnp.arange(u.shape[-1]))
+    return jnp.moveaxis(found, 0, -1) + u * d[:, None]
+
+
+def outer_product_mean(msa: Any, mask: Any, left: Any, right: Any, weight: Any) -> Any:
+    """Update pairs of residues, as ``OuterProductMean`` of google-deepmind/alphafold does."""
+    centred = msa - msa.mean(-1, keepdims=True)
+    msa = centred * lax.rsqrt((centred * centred).mean(-1, keepdims=True) + 1e-5)
+    left, right = (mask[..., None] * (msa @ w) for w in (left, right))
+    outer = jnp.einsum("acb,ade->dceb", left.transpose(0, 2, 1), right)
+    found = jnp.einsum("dceb,cef->dbf", outer, weight).transpose(1, 0, 2)
+    return found / (1e-3 + jnp.einsum("ab,ad->bd", mask, mask)[..., None])
+
+
+def graph_attention(nodes: Any, weight: Any, vectors: Any, senders: Any, receivers: Any) -> Any:
+    """Attend along the edges of a graph, as ``GAT`` of google-deepmind/jraph does."""
+    count = nodes.shape[0]
+    heads = jnp.einsum("nf,fhd->nhd", nodes, weight)
+    sent, received = heads[senders], heads[receivers]
+    logits = jax.nn.leaky_relu((jnp.concatenate([sent, received], -1) * vectors).sum(-1))
+    logits = jnp.exp(logits - jax.ops.segment_max(logits, receivers, count)[receivers])
+    weights = logits / jax.ops.segment_sum(logits, receivers, count)[receivers]
+    found = jax.ops.segment_sum(sent * weights[..., None], receivers, count)
+    return jax.nn.leaky_relu(found).reshape(count, -1)
+
+
 def _f32(*sizes: int) -> str:
     return f"f32[{','.join(map(str, sizes))}]"
 
@@ -301,10 +338,24 @@ def hinted_programs() -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
 
 
 def drawn_programs() -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
-    """Return three functions that were written when all kinds of advice were."""
+    """Return functions that came when all kinds of advice were there: written, then of others."""
     weights = [_f32(300, 3, 100)] * 2
+    sequence, state, edges = _f32(2, 384, 512), _f32(2, 16, 512), "s32[60000]"
+    projection = _f32(256, 32)
     return {
         "rotated heads": (rotated, (_f32(4, 300, 300), *weights, _f32(300, 50))),
         "gated recurrence": (gated_recurrence, (_f32(2000, 3, 20), _f32(2000, 3, 20), _f32(3, 20))),
         "batch norm": (batch_norm, (_f32(16, 112, 112, 3), *[_f32(3)] * 4)),
-    }
+        "selective scan": (
+            selective_scan,
+            (sequence, sequence, (_f32(384, 16), _f32(384)), state, state),
+        ),
+        "outer product mean": (
+            outer_product_mean,
+            (_f32(128, 192, 256), _f32(128, 192), projection, projection, _f32(32, 32, 128)),
+        ),
+        "graph attention": (
+            graph_attention,
+            (_f32(20_000, 128), _f32(128, 8, 8), _f32(8, 16), edges, edges),
+        ),
+    }  # fmt: skip

@@ -1,0 +1,107 @@
+"""The tables of advice, from what ``tests/benchmarks/tpu_advice.py`` found."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from textwrap import fill
+from typing import Any, Final
+
+from morello_layouts.programs.report import bytes_text
+
+ROOT: Final = Path(__file__).parent.parent
+PAGE: Final = ROOT / "docs" / "tpu_advice.md"
+RESULTS: Final = ROOT / "tests" / "data" / "tpu_advice.jsonl"
+MARK: Final = "<!-- the table: python docs/generate.py -->\n"
+COLUMNS: Final = ("program", "TPU", "HBM at the peak", "copies and relayouts", "cycles", "changes",
+                  "of the program itself", "saves memory alone", "tried", "s")  # fmt: skip
+OUTSIDE: Final = ("donation", "element type")
+
+
+def rows() -> list[dict[str, Any]]:
+    """Return what came of each program, by generation."""
+    found = map(json.loads, RESULTS.read_text(encoding="utf-8").splitlines())
+    return sorted(found, key=lambda row: row["generation"])
+
+
+def first(row: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the changes that are best together, or the best one; None without any."""
+    return row["together"] or next(iter(row["both"]), None)
+
+
+def inside(row: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the best change of the program itself; None without any."""
+    return next((a for a in row["both"] if a["kind"] not in OUTSIDE), None)
+
+
+def least(row: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the change that saves the most memory, at some cost; None without any."""
+    return next(iter(row["memory_only"]), None)
+
+
+def cells(row: dict[str, Any]) -> Iterator[str]:
+    """Yield the cells of a program's row."""
+    best = first(row)
+    pair = (row["before"], (best or {"after": row["before"]})["after"])
+    yield from (row["program"], row["generation"])
+    for key in ("peak_bytes", "moved_bytes"):
+        yield " → ".join(bytes_text(figures[key]) for figures in pair)
+    yield " → ".join(f"{f['cycles']:,}" if f["cycles"] else "?" for f in pair)
+    yield best["kind"] if best else "none"
+    for each in (inside(row), least(row)):
+        yield f"{each['kind']}, {bytes_text(each['after']['peak_bytes'])}" if each else "none"
+    yield from (f"{row['compiled']}", f"{row['seconds']}")
+
+
+def help_of(row: dict[str, Any]) -> str:
+    """Return what helps a program, in a word."""
+    found = least(row)
+    if inside(row):
+        return "first"
+    if found and found["kind"] not in OUTSIDE:
+        return "second"
+    return "outside" if first(row) or found else "nothing"
+
+
+def sentences() -> Iterator[str]:
+    """Yield what the rows say together."""
+    for generation, some in groupby(rows(), key=itemgetter("generation")):
+        count = Counter(help_of(row) for row in some if not row["drawn"])
+        yield (
+            f"Of the {count.total()} programs on {generation}, {count['first']} have a change of "
+            f"the program itself in the first list, and {count['second']} more in the second; "
+            f"{count['outside']} have donation or narrower arguments alone, {count['nothing']} "
+            "nothing."
+        )
+    judged = [(row["before"], a) for row in rows() for a in promises(row) if a["bytes_by_jax"]]
+    smaller = [
+        (before, a) for before, a in judged if saved(before, a["after"], "peak_bytes") > 0.01
+    ]
+    held = [pair for pair in smaller if saved(*pair, "bytes_by_jax") > 0.01]
+    yield (
+        f"A judge compiled the programs of {len(judged)} changes once more, and asked JAX for "
+        f"their memory: of {len(smaller)} that promise a smaller peak, {len(held)} keep it."
+    )
+
+
+def promises(row: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the changes that a program is advised."""
+    return [a for a in (row["together"], *row["both"], *row["memory_only"]) if a]
+
+
+def saved(before: dict[str, Any], after: dict[str, Any], key: str) -> float:
+    """Return the share of bytes that a change saves."""
+    return 1 - float(after[key]) / float(before[key])
+
+
+def pages() -> dict[Path, str]:
+    """Return the committed page with its table."""
+    head, _, tail = PAGE.read_text(encoding="utf-8").split(MARK)
+    table = [COLUMNS, ["---"] * len(COLUMNS), *map(cells, rows())]
+    lines = [f"| {' | '.join(row)} |" for row in table]
+    text = fill(" ".join(sentences()), 120)
+    return {PAGE: f"{head}{MARK}\n" + "\n".join(lines) + f"\n\n{text}\n\n{MARK}{tail}"}
