@@ -49,8 +49,7 @@ class EinopsLayout(CoordinateLayout):
     kind = "einops pattern"
 
     def __post_init__(self) -> None:
-        _require_axes("left", self.left, {*chain(*self.right)})
-        _require_axes("right", self.right, {*chain(*self.left)})
+        left, right = _sides(self.left, self.right)
         known: dict[str, Int] = {}
         for k, (axis, n) in enumerate(self.lengths):
             if axis in known or axis not in chain(*self.left):
@@ -68,8 +67,8 @@ class EinopsLayout(CoordinateLayout):
                 raise _error(what, ("left", k), f"write sizes at the end: , {fix}")
         settle(
             self,
-            left=tuple(map(_without_ones, self.left)),
-            right=tuple(map(_without_ones, self.right)),
+            left=left,
+            right=right,
             lengths=tuple(sorted(known.items(), key=lambda item: item[0])),
         )
 
@@ -187,6 +186,13 @@ def _without_ones(entry: Entry) -> Entry:
     return entry if rest == (ELLIPSIS,) else rest
 
 
+def _sides(left: tuple[Entry, ...], right: tuple[Entry, ...]) -> tuple[tuple[Entry, ...], ...]:
+    """Return both sides without axes of size 1; raise unless both have the same axes."""
+    _require_axes("left", left, {*chain(*right)})
+    _require_axes("right", right, {*chain(*left)})
+    return tuple(map(_without_ones, left)), tuple(map(_without_ones, right))
+
+
 def _require_axes(side: str, entries: Sequence[Entry], other: AbstractSet[str]) -> None:
     """Raise if an axis is not a name, appears twice, or is not on the other side."""
     seen: set[str] = set()
@@ -270,14 +276,15 @@ def _lengths(source: Source, note: Note | None, _: bool) -> tuple[tuple[str, Int
     return tuple(found)
 
 
-_PATTERN: Final = made(
-    EinopsLayout,
-    field("left", many(Rule(_entry))),
-    "->",
-    field("right", many(Rule(_entry))),
-    field("lengths", Rule(_lengths)),
-    END,
-)
+_ARROW: Final = field("left", many(Rule(_entry))), "->", field("right", many(Rule(_entry)))
+_PATTERN: Final = made(EinopsLayout, *_ARROW, field("lengths", Rule(_lengths)), END)
+_SIDES: Final = made(_sides, *_ARROW, END)
+
+
+def parse_sides(text: str) -> tuple[tuple[Entry, ...], tuple[Entry, ...]]:
+    """Parse both sides of a pattern whose sizes are known from arrays on both of them."""
+    left, right = _SIDES.parse(text, _SYNTAX)
+    return left, right
 
 
 def parse_einops(text: str) -> EinopsLayout:

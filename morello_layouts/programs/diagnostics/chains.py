@@ -20,7 +20,7 @@ from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.notations.xla import XlaShape
 from morello_layouts.programs.diagnostics.buffers import is_fused
 from morello_layouts.programs.diagnostics.forces import Neighbours, inner_computation
-from morello_layouts.programs.diagnostics.moves import VerdictCache
+from morello_layouts.programs.diagnostics.moves import verdict_on
 from morello_layouts.programs.hlo import HloComputation, HloInstruction
 from morello_layouts.programs.indexing import IndexingMap, OperandRead
 from morello_layouts.programs.indexing.operations import offset_of
@@ -104,7 +104,7 @@ class MoveChain:
 class _MoveGraph:
     """The moves of a computation: what each reads and writes, and who reads it."""
 
-    def __init__(self, computation: HloComputation, verdicts: VerdictCache) -> None:
+    def __init__(self, computation: HloComputation) -> None:
         self.readers: dict[str, list[HloInstruction]] = defaultdict(list)
         self.reads: dict[str, list[int]] = {}
         self.written: dict[str, int] = {}
@@ -119,7 +119,7 @@ class _MoveGraph:
                 self.readers[name].append(instruction)
             if reads := _reads(instruction):
                 self.reads[instruction.name] = reads
-                self.written[instruction.name] = _written(instruction, verdicts)
+                self.written[instruction.name] = _written(instruction)
         for instruction in reversed(computation.instructions):
             if instruction.name in self.reads and not instruction.is_root:
                 readers = self.readers[instruction.name]
@@ -179,31 +179,27 @@ def _is_same_space(x: object, y: object) -> bool:
     return x.layout.memory_space == y.layout.memory_space
 
 
-def _written(instruction: HloInstruction, verdicts: VerdictCache) -> int:
+def _written(instruction: HloInstruction) -> int:
     shape = instruction.shape
     assert isinstance(shape, XlaShape)
     if instruction.opcode in _FREE_OR_NOT:
-        return verdicts.of(instruction).moved_bytes
+        return verdict_on(instruction).moved_bytes
     return shape.byte_size
 
 
-def chains_of(
-    near: Neighbours, fused: frozenset[str], verdicts: VerdictCache
-) -> tuple[MoveChain, ...]:
+def chains_of(near: Neighbours, fused: frozenset[str]) -> tuple[MoveChain, ...]:
     """Return the chains of moves of a program, those with the most needless bytes first."""
     found = [
         chain
         for computation in near.module.computations
         if computation.instructions and not is_fused(computation, fused)
-        for chain in _chains(computation, verdicts, near)
+        for chain in _chains(computation, near)
     ]
     return tuple(sorted(found, key=lambda chain: -chain.saved_bytes))
 
 
-def _chains(
-    computation: HloComputation, verdicts: VerdictCache, near: Neighbours
-) -> Iterator[MoveChain]:
-    moves = _MoveGraph(computation, verdicts)
+def _chains(computation: HloComputation, near: Neighbours) -> Iterator[MoveChain]:
+    moves = _MoveGraph(computation)
     for last in computation.instructions:
         if not moves.written.get(last.name) or last.name in moves.absorbed:
             continue

@@ -22,7 +22,6 @@ from morello_layouts.programs.diagnostics.forces import Neighbours
 from morello_layouts.programs.diagnostics.moves import (
     Effect,
     HloMove,
-    VerdictCache,
     effect_text,
     moves_of,
 )
@@ -222,8 +221,7 @@ def compare_hlo(
     """
     modules = [m if isinstance(m, HloModule) else read_hlo(m) for m in (before, after)]
     cache = WasteCache(is_tpu=any(platform_of(m) == "TPU" for m in modules))
-    verdicts = VerdictCache()
-    one, other = (_ComparedProgram(module, cache, verdicts) for module in modules)
+    one, other = (_ComparedProgram(module, cache) for module in modules)
     return HloComparison(
         one.totals,
         other.totals,
@@ -240,13 +238,13 @@ def compare_hlo(
 class _ComparedProgram:
     """The parts of one program that are compared."""
 
-    def __init__(self, module: HloModule, cache: WasteCache, verdicts: VerdictCache) -> None:
+    def __init__(self, module: HloModule, cache: WasteCache) -> None:
         fused = fused_names(module)
         self.buffers = tuple(buffers_of(module, fused))
         self.totals = totals_of(module, fused, self.buffers, cache)
         self.moves = [
             move
-            for move in moves_of(Neighbours(module), fused, verdicts)
+            for move in moves_of(Neighbours(module), fused)
             if not move.is_fused and move.verdict.effect != "free"
         ]
         self.types = sums((_type(b.shape), cache.bytes_of(b.shape)) for b in self.buffers)

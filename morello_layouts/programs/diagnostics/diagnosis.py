@@ -34,7 +34,6 @@ from morello_layouts.programs.diagnostics.moves import (
     HloMove,
     MoveSum,
     ProgramPlace,
-    VerdictCache,
     effect_text,
     move_sums,
     moves_of,
@@ -461,8 +460,7 @@ def diagnose(
     of = 0 if memory is None else memory.total
     wasteful, wasteful_count = wasteful_arrays(near, buffers, cache, chosen.name, top=top, of=of)
     layouts, spaces = layout_uses(buffers, cache)
-    verdicts = VerdictCache()
-    moves = tuple(moves_of(near, fused, verdicts))
+    moves = tuple(moves_of(near, fused))
     return Diagnosis(
         module.name,
         chosen,
@@ -478,7 +476,7 @@ def diagnose(
         partitions_of(module),
         tuple(sharded_parameters(module, cache)),
         collectives_of(near, moves, cache),
-        chains_of(near, fused, verdicts),
+        chains_of(near, fused),
     )
 
 

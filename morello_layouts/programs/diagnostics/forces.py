@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator
 from typing import ClassVar, Final
 
 from morello_layouts.core.fields import frozen
-from morello_layouts.core.lazy import importing
 from morello_layouts.core.limits import FORCE_STEPS, ORIGIN_STEPS
 from morello_layouts.notations.xla import XlaShape
 from morello_layouts.programs.hlo import HloComputation, HloInstruction, HloMetadata, HloModule
 from morello_layouts.programs.hlo.module import number_of
+from morello_layouts.programs.indexing.operations import ELEMENTWISE
 
 # Opcodes of instructions that the compiler adds, whose value is that of their first operand.
 _ADDED: Final = frozenset({
@@ -226,13 +226,9 @@ class Neighbours:
 
 def _is_free(instruction: HloInstruction) -> bool:
     """Whether an instruction is elementwise: it takes any layout that all its arrays have."""
-    with importing:
-        from morello_layouts.programs.indexing.operations import ELEMENTWISE
-
-    opcode = instruction.opcode
-    if opcode == "broadcast":
+    if instruction.opcode == "broadcast":
         return instruction.attributes.get("dimensions", "{}") == "{}"
-    return opcode in _PASSED or (opcode in ELEMENTWISE.split() and opcode not in _MOVING)
+    return instruction.opcode in _FREE
 
 
 _PASSED: Final = frozenset({
@@ -242,6 +238,7 @@ _MOVING: Final = frozenset({
     *("copy", "map", "domain", "all-reduce", "all-reduce-start", "all-reduce-done"),
     "collective-permute",
 })  # fmt: skip
+_FREE: Final = _PASSED | {*ELEMENTWISE.split()} - _MOVING
 
 
 def _taken(pending: deque[HloInstruction]) -> Iterator[HloInstruction]:

@@ -440,19 +440,14 @@ def _alive(
     """Return where the peak of HBM is, and the values that take HBM then."""
     cache = WasteCache(is_tpu=platform_of(module) == "TPU")
     instructions = {i.name: (i, c.name) for c in module.computations for i in c.instructions}
-
-    def place(name: str, shown: str) -> ProgramPlace:
-        return instruction_place(*instructions[name], shown)
-
     found: list[LiveValue] = []
     for kind, value in _values_at(assignment, schedule, at):
         if value.instruction in instructions:
-            where = place(value.instruction, value.name)
+            where = instruction_place(*instructions[value.instruction], value.name)
             sizes = Bytes(1, _data_bytes(value, cache), value.size)
             found.append(LiveValue(where, kind, str(value.shape), sizes))
     found.sort(key=lambda each: -each.bytes.reserved_bytes)
-    name = schedule.order[at].name
-    return place(name, name), tuple(found)
+    return instruction_place(*instructions[schedule.order[at].name]), tuple(found)
 
 
 def _data_bytes(value: PlacedValue, cache: WasteCache) -> int:
@@ -467,17 +462,11 @@ def _values_at(
 ) -> Iterator[tuple[str, PlacedValue]]:
     """Yield the values in HBM at a place of the schedule: one for each allocation that stays."""
     hbm = [each for each in assignment.allocations if each.space == 0]
-    for value, _ in live_values((a for a in hbm if a.kind == "temporary"), schedule, at):
+    for value in live_values((a for a in hbm if a.kind == "temporary"), schedule, at):
         yield "temporary", value
     for allocation in hbm:
         if allocation.kind in ("parameter", "output", "constant") and allocation.values:
-            yield allocation.kind, _whole(allocation)
-
-
-def _whole(allocation: Allocation) -> PlacedValue:
-    """Return the value of an allocation that stays, such as the parameter itself."""
-    values: Iterable[PlacedValue] = allocation.values
-    return max(values, key=lambda value: value.size)
+            yield allocation.kind, max(allocation.values, key=attrgetter("size"))
 
 
 def heap_of(allocations: Sequence[Allocation], schedule: Schedule) -> Heap:
@@ -488,7 +477,10 @@ def heap_of(allocations: Sequence[Allocation], schedule: Schedule) -> Heap:
         edges = sorted({edge for v, _ in lives for edge in (v.offset, v.offset + v.size)})
         if len(edges) * len(lives) > HEAP_STEPS:
             exact = False
-            steps = _sums(lives, len(used))
+            steps = np.zeros(len(used), np.int64)
+            for value, (begin, end) in lives:
+                steps[begin] += value.size
+                steps[end + 1] -= value.size
             used += np.minimum(np.cumsum(steps), allocation.size)
         else:
             used += np.cumsum(_steps(lives, edges, len(used)))
@@ -497,14 +489,6 @@ def heap_of(allocations: Sequence[Allocation], schedule: Schedule) -> Heap:
 
 
 _Life = tuple[PlacedValue, tuple[int, int]]
-
-
-def _sums(lives: Iterable[_Life], length: int) -> NDArray[np.int64]:
-    steps = np.zeros(length, np.int64)
-    for value, (begin, end) in lives:
-        steps[begin] += value.size
-        steps[end + 1] -= value.size
-    return steps
 
 
 def _steps(lives: Sequence[_Life], edges: Sequence[int], length: int) -> NDArray[np.int64]:
@@ -523,29 +507,24 @@ def _steps(lives: Sequence[_Life], edges: Sequence[int], length: int) -> NDArray
     return steps
 
 
-def live_values(allocations: Iterable[Allocation], schedule: Schedule, at: int) -> list[_Life]:
+def live_values(
+    allocations: Iterable[Allocation], schedule: Schedule, at: int
+) -> list[PlacedValue]:
     """Return the values that are live at a place of the schedule, the largest first.
 
     Of values that share all their bytes, as an update in place does, the newest is returned.
     """
-    found: list[_Life] = []
+    found: list[PlacedValue] = []
     for allocation in allocations:
-        live: list[_Life] = []
-        for value in allocation.values:
-            life = schedule.life(value)
-            if life is not None and life[0] <= at <= life[1] and value.size:
-                live.append((value, life))
-        live.sort(key=lambda pair: (-pair[0].size, -pair[1][0]))
-        kept: list[_Life] = []
-        for value, life in live:
-            if not any(_covers(other, value) for other, _ in kept):
-                kept.append((value, life))
+        lives = ((v, schedule.life(v)) for v in allocation.values if v.size)
+        live = [(v, life[0]) for v, life in lives if life and life[0] <= at <= life[1]]
+        kept: list[PlacedValue] = []
+        for value, _ in sorted(live, key=lambda pair: (-pair[0].size, -pair[1])):
+            begin, end = value.offset, value.offset + value.size
+            if not any(v.offset <= begin and end <= v.offset + v.size for v in kept):
+                kept.append(value)
         found += kept
-    return sorted(found, key=lambda pair: -pair[0].size)
-
-
-def _covers(one: PlacedValue, other: PlacedValue) -> bool:
-    return one.offset <= other.offset and other.offset + other.size <= one.offset + one.size
+    return sorted(found, key=lambda value: -value.size)
 
 
 _WIDTH: Final = 760

@@ -10,8 +10,7 @@ from typing import ClassVar, Final, Literal, TypeAlias
 
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.lazy import importing, regex
-from morello_layouts.core.limits import CHAIN_MAPS, REPORT_PLACES, VERDICTS_KEPT
-from morello_layouts.core.maps import IndexMap
+from morello_layouts.core.limits import REPORT_PLACES, VERDICTS_KEPT
 from morello_layouts.core.maps.subject import Subject, met
 from morello_layouts.errors import LayoutError
 from morello_layouts.notations.xla import XlaShape, XlaTuple, XlaValue
@@ -23,6 +22,7 @@ from morello_layouts.programs.diagnostics.buffers import (
 )
 from morello_layouts.programs.diagnostics.forces import Force, Neighbours, origin_of
 from morello_layouts.programs.hlo import HloInstruction
+from morello_layouts.programs.indexing.operations import index_map_of
 
 MOVE_OPCODES: Final = ("copy", "transpose", "reshape", "bitcast", "bitcast-convert", "copy-start")
 """The opcodes that keep every element and may move it."""
@@ -134,35 +134,14 @@ _FREE_BITCAST: Final = "by the rules of HLO; which element is which was not foun
 _WRONG_BITCAST: Final = "a bitcast keeps all bytes, and these shapes do not have the same bytes"
 _NOT_AN_ARRAY: Final = "the value is a tuple, not an array"
 
-_Question: TypeAlias = tuple[str, XlaValue | None, XlaValue, str]
 
-
-_decided: Final[dict[_Question, Verdict]] = {}
-
-
-class VerdictCache(dict[_Question, Verdict]):
-    """The verdicts on moves; moves of the same types are decided once, in all programs."""
-
-    def __missing__(self, question: _Question) -> Verdict:
-        found = _decided.get(question)
-        if found is None:
-            found = _verdict(*question)
-            if found.effect != "unknown":  # with more time it may be known
-                if len(_decided) >= VERDICTS_KEPT:
-                    _decided.clear()
-                _decided[question] = found
-        self[question] = found
-        return found
-
-    def of(self, instruction: HloInstruction) -> Verdict:
-        """Return the verdict on an instruction whose opcode is one of ``MOVE_OPCODES``."""
-        opcode, result = instruction.opcode, instruction.shape
-        if opcode == "copy-start" and isinstance(result, XlaTuple) and result.shapes:
-            result = result.shapes[0]  # the destination; then the source, and a context
-        order = ""
-        if opcode == "transpose":
-            order = instruction.attributes.get("dimensions", "")
-        return self[opcode, _operand(instruction), result, order]
+def verdict_on(instruction: HloInstruction) -> Verdict:
+    """Return the verdict on an instruction whose opcode is one of ``MOVE_OPCODES``."""
+    opcode, result = instruction.opcode, instruction.shape
+    if opcode == "copy-start" and isinstance(result, XlaTuple) and result.shapes:
+        result = result.shapes[0]  # the destination; then the source, and a context
+    order = instruction.attributes.get("dimensions", "") if opcode == "transpose" else ""
+    return _verdict(opcode, _operand(instruction), result, order)
 
 
 def _operand(instruction: HloInstruction) -> XlaValue | None:
@@ -173,7 +152,9 @@ def _operand(instruction: HloInstruction) -> XlaValue | None:
     return instruction.operand_shapes[0] if instruction.operand_shapes else None
 
 
+@lru_cache(VERDICTS_KEPT)
 def _verdict(opcode: str, x: XlaValue | None, y: XlaValue, order: str) -> Verdict:
+    """Decide a question once: in all programs, moves of the same types share a verdict."""
     if not isinstance(x, XlaShape) or not isinstance(y, XlaShape):
         if x is None:
             return Verdict("unknown", None, None, None, str(y), None, 0, _NO_OPERAND)
@@ -226,16 +207,10 @@ def _proof(opcode: str, x: XlaShape, y: XlaShape, order: str) -> tuple[bool | No
         from morello_layouts.proof import is_bitcast  # loads ISL
 
     is_known = all(isinstance(n, int) for n in (*one.dims, *other.dims))
-    pair = (_map_of(one), _map_of(other)) if is_known else met(Subject(one), Subject(other))
-    answer = is_bitcast(pair[0], pair[1], how)
+    pair = map(index_map_of, (one, other)) if is_known else met(Subject(one), Subject(other))
+    answer = is_bitcast(*pair, how)
     is_named = answer.holds and opcode == "bitcast" and " " in answer.correspondence
     return answer.holds, answer.kind, answer.correspondence if is_named else answer.reason
-
-
-@lru_cache(CHAIN_MAPS)
-def _map_of(x: XlaShape) -> IndexMap:
-    """Return an array's map, with the formulas that earlier questions made."""
-    return IndexMap.of(x.recipe(x.shape), x.reference, str(x), element_type=x.element)
 
 
 def _converts(opcode: str, x: XlaShape, y: XlaShape) -> bool:
@@ -352,13 +327,13 @@ class MoveSum:
     fused_bytes: int  #: bytes that those in fusions move.
 
 
-def moves_of(near: Neighbours, fused: frozenset[str], cache: VerdictCache) -> Iterator[HloMove]:
+def moves_of(near: Neighbours, fused: frozenset[str]) -> Iterator[HloMove]:
     """Return every move of a program, in the order of the text."""
     for computation in near.module.computations:
         inside = is_fused(computation, fused)
         for instruction in computation.instructions:
             if instruction.opcode in MOVE_OPCODES:
-                verdict = cache.of(instruction)
+                verdict = verdict_on(instruction)
                 if inside or verdict.effect == "free":
                     yield HloMove(instruction, computation.name, inside, verdict)
                 else:

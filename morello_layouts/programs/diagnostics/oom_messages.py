@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar, Final, NamedTuple
 
 from morello_layouts.core.description import amount
@@ -388,11 +389,8 @@ class OomMessage:
         over = bytes_of_text(self.names.get("over", ""))
         if over is not None or self.needed is None or self.available is None:
             return over
-        return max(self.needed + (self._other or 0) - self.available, 0)
-
-    @property
-    def _other(self) -> int | None:
-        return bytes_of_text(self.names.get("other", ""))
+        other = bytes_of_text(self.names.get("other", "")) or 0
+        return max(self.needed + other - self.available, 0)
 
     @property
     def name(self) -> str | None:
@@ -419,7 +417,7 @@ def messages_of(text: str) -> tuple[OomMessage, ...]:
         values = {k: v.strip()[: most.get(k, OOM_LABEL)] for k, v in groups if v}
         space = values.pop("space", None) or pattern.space
         needed, available = (bytes_of_text(values.get(k, "")) for k in ("needed", "available"))
-        meaning = _SafeFormat().format(pattern.meaning, values)
+        meaning = _IN_BRACES.sub(partial(_value_of, values), pattern.meaning)
         code = _code_before(text, at)
         found.setdefault(
             (space, needed, available, values.get("name")),
@@ -439,6 +437,13 @@ def messages_of(text: str) -> tuple[OomMessage, ...]:
         if len(found) >= OOM_MESSAGES:
             break
     return tuple(found.values())
+
+
+_IN_BRACES: Final = regex(r"\{(\w+)\}", re.ASCII)
+
+
+def _value_of(values: Mapping[str, str], match: re.Match[str]) -> str:
+    return values.get(match[1], "?")
 
 
 def _step_in(space: str | None, step: str) -> str:
@@ -482,13 +487,3 @@ def _code_before(text: str, at: int) -> re.Match[str] | None:
     for match in _CODE.finditer(text, start, at):
         found = match
     return found
-
-
-class _SafeFormat:
-    """Puts values for names in braces; nothing else of a format is understood."""
-
-    _NAME: Final = re.compile(r"\{(\w+)\}", re.ASCII)
-
-    def format(self, words: str, values: dict[str, str]) -> str:
-        """Return the words with the values; "?" for one that is missing."""
-        return self._NAME.sub(lambda match: values.get(match[1], "?"), words)

@@ -237,9 +237,10 @@ def _same_place(x: XlaShape, y: XlaShape) -> IndexingMap:
     return from_offset(x).compose(offset_of(y)).simplify()
 
 
+@lru_cache(CHAIN_MAPS)
 def index_map_of(x: XlaShape) -> IndexMap:
-    """Return the index map of an array; its memory space moves no element."""
-    return IndexMap.of(x.recipe(), x.reference)
+    """Return the index map of an array, with the formulas that earlier questions made."""
+    return IndexMap.of(x.recipe(x.shape), x.reference, str(x), element_type=x.element)
 
 
 @lru_cache(CHAIN_MAPS)

@@ -71,7 +71,7 @@ class _MapParser(ExpressionParser):
             self.refuse(f"expected {wanted}, got {len(ends)}", source.at, fix)
         constraints: list[Constraint] = []
         while source.take(",") and source.at < len(source.text):
-            constraints.append(self._constraint())
+            constraints.append(Constraint(self.expression(), *self._interval()))
         source.end()
         found = [
             Variable(*bounds, name="" if name == self.inner[name] else str(name))
@@ -110,9 +110,6 @@ class _MapParser(ExpressionParser):
             fix = "write the bounds in the order of the variables"
             self.refuse(f"the domain: expected {name}, got {found}", at, fix)
         return self._interval()
-
-    def _constraint(self) -> Constraint:
-        return Constraint(self.expression(), *self._interval())
 
     def _interval(self) -> tuple[int, int]:
         source = self.source

@@ -56,7 +56,7 @@ class RecordPicture(Picture):
 
 
 def _lines(record: Block, most: int) -> Iterator[str]:
-    every = _owners_that_fit(record)
+    every = owners(record)
     name = record.name or "a record"
     yield f"{name}: {len(every) // 8} bytes, bit 7 of a byte is left"
     letters = dict(zip((one.name for one in record.fields), cycle(ascii_lowercase), strict=False))
@@ -81,7 +81,14 @@ def owners(record: Block) -> list[tuple[str, str] | None]:
     >>> owners(record("r: 1 bytes { a: u4[1] at bit 0; b: u2 at bit 4 }"))[3:7]
     [('a', 'a[0]'), ('b', 'b'), ('b', 'b'), None]
     """
-    found: list[tuple[str, str] | None] = [None] * (8 * bytes_of_block(record))
+    size = bytes_of_block(record)
+    if size > RECORD_PICTURE:
+        raise UnsupportedError(
+            f"a picture: expected at most {RECORD_PICTURE} bytes a block, got {size}",
+            "a page shows each bit",
+            "draw a record of one of its parts",
+        )
+    found: list[tuple[str, str] | None] = [None] * (8 * size)
     for one in record.fields:
         where = places(record, one.name)
         for at, bit in np.ndenumerate(where):
@@ -91,24 +98,13 @@ def owners(record: Block) -> list[tuple[str, str] | None]:
     return found
 
 
-def _owners_that_fit(record: Block) -> list[tuple[str, str] | None]:
-    size = bytes_of_block(record)
-    if size > RECORD_PICTURE:
-        raise UnsupportedError(
-            f"a picture: expected at most {RECORD_PICTURE} bytes a block, got {size}",
-            "a page shows each bit",
-            "draw a record of one of its parts",
-        )
-    return owners(record)
-
-
 def svg(record: Block) -> str:
     """Return the picture of a block as an SVG document.
 
     Raises:
         UnsupportedError: if a block has more bytes than a page shows, or a size that is a name.
     """
-    every = _owners_that_fit(record)
+    every = owners(record)
     size = len(every) // 8
     rows = -(-size // _ROW)
     width, height = 60 + _ROW * (8 * _BIT + 6), 64 + rows * (_HIGH + 14)

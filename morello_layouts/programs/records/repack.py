@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
-from typing import Final
 
 from morello_layouts.core.checks import require_type, shown
 from morello_layouts.core.recipe import known
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
+from morello_layouts.notations.einops import Entry, parse_sides
 from morello_layouts.outputs.kernels.narrow import IndexDigit, NarrowRelayout, places_of, refined
 from morello_layouts.programs.records.block import Block, Field
 
-Groups = list[list[str]]
-_GROUP: Final = re.compile(r"\(([\w\s]*)\)|(\w+)")
+Groups = Sequence[Entry]
 
 
 def repack(
@@ -48,7 +46,8 @@ def repack(
             "elements move as they are; wider ones are bytes, which a relayout moves",
             "name two fields of one width",
         )
-    groups = _pattern(pattern)
+    require_type(pattern, str, "a pattern", "write for example n b l -> (b l) n")
+    groups = parse_sides(pattern)
     shapes = [known((*r.blocks, *f.shape)) for r, f in ((source, one), (target, other))]
     sizes = _sizes(groups, shapes, pattern)
     pieces = [
@@ -63,22 +62,6 @@ def repack(
 
 def _largest(record: Block) -> str:
     return max(record.fields, key=lambda f: prod(known(f.shape), start=1) * f.bits).name
-
-
-def _pattern(text: str) -> tuple[Groups, Groups]:
-    """Return the names of each dimension on both sides of a pattern."""
-    require_type(text, str, "a pattern", "write for example n b l -> (b l) n")
-    sides = [re.findall(_GROUP, side) for side in text.split("->")]
-    groups = [[(inner or name).split() for inner, name in side] for side in sides]
-    names = [sorted(name for group in side for name in group) for side in groups]
-    is_clean = not re.sub(_GROUP, "", text.replace("->", "", 1)).strip() and any(names)
-    if len(groups) != 2 or not is_clean or names[0] != names[1] or len({*names[0]}) < len(names[0]):
-        raise LayoutError(
-            f"a pattern: expected the same names on both sides of ->, got {shown(text)}",
-            "each element of one field goes to one element of the other",
-            "write for example n b l -> (b l) n",
-        )
-    return groups[0], groups[1]
 
 
 def _sizes(
