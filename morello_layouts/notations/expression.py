@@ -11,7 +11,7 @@ from typing import Any, Final
 from morello_layouts.core.checks import shown
 from morello_layouts.core.description import listed
 from morello_layouts.core.expr import AffineExpr, Call, Interval, Var
-from morello_layouts.core.expr.affine import is_condition
+from morello_layouts.core.expr.affine import is_condition, names_in
 from morello_layouts.core.expr.assumptions import Assumption
 from morello_layouts.core.expr.bounds import UNBOUNDED
 from morello_layouts.core.expr.choices import facts_of, is_at_least
@@ -22,7 +22,6 @@ from morello_layouts.core.expr.sizes import (
     evaluated,
     exact_quotient,
     is_nonnegative,
-    names_in,
 )
 from morello_layouts.core.expr.substitution import map_ints
 from morello_layouts.core.fields import frozen

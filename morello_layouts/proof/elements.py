@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from morello_layouts.core.checks import as_integers
 from morello_layouts.core.expr import AffineExpr, canonicalize
-from morello_layouts.core.expr.sizes import Int, absolute, is_nonnegative, magnitude
+from morello_layouts.core.expr.calls import magnitude
+from morello_layouts.core.expr.sizes import Int, absolute, is_nonnegative
 from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.limits import (
     PROOF_ELEMENTS,

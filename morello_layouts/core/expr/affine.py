@@ -387,7 +387,7 @@ class AffineExpr:
         numbers = [n for atom in atoms for n in (atom.divisor, atom.modulus or 1)]
         for form in (self, *(x for atom in atoms for x in atom.operands)):
             numbers += [form.const, *(c for _, c in form.terms)]
-        return frozenset(name for n in numbers if isinstance(n, SizeExpr) for name in n.names())
+        return frozenset(names_in(numbers))
 
     def __repr__(self) -> str:
         return f"AffineExpr({list(self.terms)!r}, {self.const})"
@@ -559,6 +559,12 @@ def xor(*parts: AffineExpr) -> AffineExpr:
 def divisions(form: AffineExpr) -> int:
     """Return how many divisions and remainders a form has, those inside of others too."""
     return sum((atom.divisor != 1) + (atom.modulus is not None) for atom in form.atoms())
+
+
+def names_in(sizes: Iterable[Int | None]) -> tuple[str, ...]:
+    """Return the names in sizes, each once, in the order of the sizes."""
+    found = (name for n in sizes if isinstance(n, SizeExpr) for name in sorted(n.names()))
+    return tuple(dict.fromkeys(found))
 
 
 def floors_of(atom: Atom, factor: Int) -> list[tuple[Int, Int]]:

@@ -8,7 +8,7 @@ from functools import reduce
 from typing import Any, ClassVar, Final, Self, TypeVar
 
 from morello_layouts.core.expr.bounds import UNBOUNDED, Interval, hull, range_of_xor
-from morello_layouts.core.expr.sizes import Int, SizeExpr, is_nonnegative, magnitude
+from morello_layouts.core.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.limits import EXPR_NESTING
 from morello_layouts.errors import LayoutError, UnsupportedError
@@ -166,3 +166,10 @@ def printing_order(terms: Iterable[TermT]) -> list[TermT]:
 
     found = list(terms)
     return sorted(found, key=order) if len(found) > 1 else found
+
+
+def magnitude(value: Int) -> tuple[int, int]:
+    """Return the sort key of factors in print: degree, then leading coefficient."""
+    if isinstance(value, int):
+        return 0, abs(value)
+    return max((sum(power for _, power in m), abs(c)) for m, c in value.terms)

@@ -33,7 +33,7 @@ from functools import reduce
 from itertools import chain, permutations
 
 from morello_layouts.core.expr.affine import AffineExpr, Atom, BitXor, Call, Digit, digit, xor
-from morello_layouts.core.expr.calls import Var
+from morello_layouts.core.expr.calls import Var, magnitude
 from morello_layouts.core.expr.choices import (
     COMPARE_RULES,
     EQUAL_RULES,
@@ -44,7 +44,7 @@ from morello_layouts.core.expr.choices import (
     extremum_cancel,
     push_into_choice,
 )
-from morello_layouts.core.expr.sizes import Int, SizeExpr, common_divisor, is_nonnegative, magnitude
+from morello_layouts.core.expr.sizes import Int, SizeExpr, common_divisor, is_nonnegative
 
 
 def identity(d: Digit) -> AffineExpr | None:

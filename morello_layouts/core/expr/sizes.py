@@ -17,7 +17,6 @@ from morello_layouts.errors import ShapeError, UnsupportedError
 class Quotient:
     """``⌈numerator / divisor⌉``, a positive integer that appears in polynomials as a name does.
 
-    >>> from morello_layouts.core.expr.sizes import SizeExpr
     >>> print(Quotient(SizeExpr.named("N"), 8), Quotient(SizeExpr.named("N"), 8, exact=True))
     ceil(N/8) N//8
     """
@@ -28,7 +27,8 @@ class Quotient:
         self.numerator: Final = numerator  #: a symbolic size, at least 1.
         self.divisor: Final = divisor  #: an integer above 1, or a symbolic size.
         self.exact: Final = exact  #: whether the divisor is known to divide the numerator.
-        over = str(numerator) if is_monomial(numerator) else f"({numerator})"
+        is_sum = isinstance(numerator, SizeExpr) and len(numerator.terms) > 1
+        over = f"({numerator})" if is_sum else str(numerator)
         alone = isinstance(divisor, int) or divisor.as_atom() is not None
         under = str(divisor) if alone else f"({divisor})"
         self._text = f"{over}//{under}" if exact else f"ceil({over}/{under})"
@@ -37,7 +37,7 @@ class Quotient:
     def names(self) -> frozenset[str]:
         """Return the names in the numerator and in the divisor."""
         parts = (self.numerator, self.divisor)
-        return frozenset(names_in(parts))
+        return frozenset([n for x in parts if isinstance(x, SizeExpr) for n in x.names()])
 
     def __eq__(self, other: object) -> bool:
         return self is other or (
@@ -69,10 +69,6 @@ SizeAtom: TypeAlias = "str | Quotient"
 
 Monomial: TypeAlias = tuple[tuple[SizeAtom, int], ...]
 """Names with their powers, by name; the empty one is 1."""
-
-
-def is_monomial(value: Int) -> bool:
-    return isinstance(value, int) or len(value.terms) == 1
 
 
 class SizeExpr:
@@ -190,10 +186,9 @@ class SizeExpr:
             return 0 if other == 0 else SizeExpr(more) if more else self
         if not isinstance(other, SizeExpr):
             return NotImplemented
-        if len(self.terms) * len(other.terms) > SIZE_TERMS:
+        if (count := len(self.terms) * len(other.terms)) > SIZE_TERMS:
             raise UnsupportedError(
-                f"a product of sizes: expected up to {SIZE_TERMS} terms, "
-                f"got {len(self.terms) * len(other.terms)}",
+                f"a product of sizes: expected up to {SIZE_TERMS} terms, got {count}",
                 "products of sizes are multiplied out",
                 "give the product a name of its own, with its divisor and range",
             )
@@ -276,15 +271,7 @@ class _UnknownRemainder(SizeExpr):
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __neg__ = __pow__ = _refuse
     __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __divmod__ = _refuse
-
-    def __rdivmod__(self, other: int) -> Any:
-        return self._refuse(other)
-
-
-def names_in(sizes: Iterable[Int | None]) -> tuple[str, ...]:
-    """Return the names in sizes, each once, in the order of the sizes."""
-    found = (name for n in sizes if isinstance(n, SizeExpr) for name in sorted(n.names()))
-    return tuple(dict.fromkeys(found))
+    __rdivmod__ = _refuse  # type: ignore[assignment]
 
 
 def is_nonnegative(value: Int) -> bool:
@@ -468,13 +455,6 @@ def sign(value: Int) -> int:
 def absolute(value: Int) -> Int:
     """Return the value or its negative, whichever is written without a sign."""
     return -value if sign(value) < 0 else value
-
-
-def magnitude(value: Int) -> tuple[int, int]:
-    """Return the sort key of factors in print: degree, then leading coefficient."""
-    if isinstance(value, int):
-        return 0, abs(value)
-    return max((_degree(m), abs(c)) for m, c in value.terms)
 
 
 def common_divisor(a: Int, b: Int) -> Int:

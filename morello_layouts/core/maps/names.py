@@ -12,8 +12,9 @@ from typing import Any
 
 from morello_layouts.core.checks import as_tuple, shown
 from morello_layouts.core.expr import AffineExpr, canonicalize, standard, variable
+from morello_layouts.core.expr.affine import names_in
 from morello_layouts.core.expr.conversions import size_to_sympy
-from morello_layouts.core.expr.sizes import Int, names_in
+from morello_layouts.core.expr.sizes import Int
 from morello_layouts.core.expr.substitution import substitute
 from morello_layouts.core.lazy import regex, sympy
 from morello_layouts.errors import ShapeError

@@ -9,13 +9,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from morello_layouts.core.expr import AffineExpr, coordinate_variables
+from morello_layouts.core.expr.affine import names_in
 from morello_layouts.core.expr.assumptions import (
     Assumption,
     apply_assumptions,
     apply_divisibility,
     meet_all,
 )
-from morello_layouts.core.expr.sizes import Int, names_in
+from morello_layouts.core.expr.sizes import Int
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.layout import Layout, Provenance, checked_recipe
 from morello_layouts.core.maps.index_map import IndexMap

@@ -24,9 +24,10 @@ from morello_layouts.core.checks import (
     whole,
 )
 from morello_layouts.core.expr import AffineExpr, coordinate_variables, standard
+from morello_layouts.core.expr.affine import names_in
 from morello_layouts.core.expr.assumptions import Assumption
 from morello_layouts.core.expr.conversions import number_from_sympy
-from morello_layouts.core.expr.sizes import Int, SizeExpr, ceil_quotient, is_nonnegative, names_in
+from morello_layouts.core.expr.sizes import Int, SizeExpr, ceil_quotient, is_nonnegative
 from morello_layouts.core.expr.substitution import substitute
 from morello_layouts.core.limits import VIEW_TEXT
 from morello_layouts.core.maps.map import AffineMap

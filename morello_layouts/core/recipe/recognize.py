@@ -14,14 +14,13 @@ from math import prod
 from typing import Any, NamedTuple, TypeAlias
 
 from morello_layouts.core.expr import AffineExpr, Var, canonicalize, coordinate_variables
-from morello_layouts.core.expr.affine import BitXor, floors_of
+from morello_layouts.core.expr.affine import BitXor, floors_of, names_in
 from morello_layouts.core.expr.sizes import (
     Int,
     SizeExpr,
     ceil_quotient,
     evaluated,
     is_nonnegative,
-    names_in,
 )
 from morello_layouts.core.expr.substitution import substitute
 from morello_layouts.core.fields import frozen

@@ -11,8 +11,8 @@ from itertools import pairwise
 from math import prod
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
-from morello_layouts.core.expr.affine import AffineExpr, variable
-from morello_layouts.core.expr.sizes import Int, SizeExpr, is_nonnegative, names_in
+from morello_layouts.core.expr.affine import AffineExpr, names_in, variable
+from morello_layouts.core.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.core.expr.substitution import map_ints
 from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.limits import NUMBER_JUMPS

@@ -7,7 +7,8 @@ from itertools import chain
 from typing import Any, Literal, get_args
 
 from morello_layouts.core.checks import as_int, require_type, shown
-from morello_layouts.core.expr.sizes import Int, names_in
+from morello_layouts.core.expr.affine import names_in
+from morello_layouts.core.expr.sizes import Int
 from morello_layouts.core.maps import AffineMap, IndexMap
 from morello_layouts.core.maps.names import as_names
 from morello_layouts.errors import LayoutError

@@ -15,7 +15,8 @@ from typing import Any, Final, TypeAlias
 
 from morello_layouts.core.checks import LARGEST, Part, as_int, shown
 from morello_layouts.core.expr import AffineExpr, coordinate_variables
-from morello_layouts.core.expr.sizes import Int, SizeExpr, is_nonnegative, names_in
+from morello_layouts.core.expr.affine import names_in
+from morello_layouts.core.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.core.fields import checked, frozen, number, optional, settle
 from morello_layouts.core.layout import Layout
 from morello_layouts.core.limits import CUTE_LEAVES, NESTED_TUPLES

@@ -9,13 +9,13 @@ from functools import cmp_to_key
 from morello_layouts.core.expr import AffineExpr, Atom, BitXor, Digit, Var, canonicalize
 from morello_layouts.core.expr.affine import xor
 from morello_layouts.core.expr.assumptions import meet_all
+from morello_layouts.core.expr.calls import magnitude
 from morello_layouts.core.expr.sizes import (
     Int,
     absolute,
     ceil_quotient,
     common_divisor,
     is_nonnegative,
-    magnitude,
 )
 from morello_layouts.core.expr.substitution import substitute
 from morello_layouts.core.fields import frozen

@@ -17,8 +17,9 @@ from typing import Any, ClassVar, Final, Self
 
 from morello_layouts.core.checks import as_int, shown
 from morello_layouts.core.expr import AffineExpr, coordinate_variables
+from morello_layouts.core.expr.affine import names_in
 from morello_layouts.core.expr.assumptions import Assumption
-from morello_layouts.core.expr.sizes import Int, SizeExpr, evaluated, is_nonnegative, names_in
+from morello_layouts.core.expr.sizes import Int, SizeExpr, evaluated, is_nonnegative
 from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.layout import FLOATS, Layout, bits_of
 from morello_layouts.core.limits import RECORD_PIECES
