@@ -170,6 +170,7 @@ def at_text(names: Sequence[str], at: Sequence[Any]) -> str:
 def public_size(value: Int, named: Mapping[str, sympy.Symbol]) -> Any:
     """Return a size as users see it: an int, or a SymPy expression if it is symbolic.
 
+    >>> from morello_layouts.core.expr.sizes import SizeExpr
     >>> public_size(8, {}), public_size(SizeExpr.named("N") * 2, {})
     (8, 2*N)
     """

@@ -38,6 +38,7 @@ class Subject:
     """A layout or an index map that is asked about, read once; its map is made when it is needed.
 
     >>> from morello_layouts import parse
+    >>> from morello_layouts.core.expr.sizes import SizeExpr
     >>> one = Subject(parse("[1, 0, 1 p(4)]"), (6, SizeExpr.named("N")))
     >>> print(*one.assumptions, one.map())
     4 divides N (d0, d1) -> 24*(d1//4) + 4*d0 + d1%4
