@@ -9,7 +9,7 @@ from math import prod
 from typing import Final, TypeAlias
 
 from morello_layouts import proof
-from morello_layouts.core.expr import AffineExpr, coordinate_variables
+from morello_layouts.core.expr import AffineExpr
 from morello_layouts.core.expr.assumptions import Assumption
 from morello_layouts.core.expr.sizes import Int, SizeExpr, round_up
 from morello_layouts.core.fields import frozen
@@ -29,14 +29,10 @@ from morello_layouts.core.recipe import (
     Transpose,
     Xor,
     has_inverse,
-    known,
     offset_of,
-    recipe_of_formula,
 )
-from morello_layouts.core.recipe.bases import bases_of_recipe, bits_of
 from morello_layouts.core.recipe.digits import AxisDigit, Digits
 from morello_layouts.errors import (
-    LayoutError,
     NoTranslationError,
     ShapeError,
     TranslationNotFoundError,
@@ -197,7 +193,7 @@ def without_swizzles(m: IndexMap) -> tuple[IndexMap, list[Swizzle]] | None:
     """Return a layout before its swizzles, and the swizzles of its offsets, the first one first.
 
     Returns:
-        None if its exclusive ors are not swizzles after all other steps, nor one swizzle of bits.
+        None if its exclusive ors are not swizzles after all other steps.
 
     >>> from morello_layouts import index_map
     >>> plain, swizzles = without_swizzles(index_map("Sw<3,3,3> o 0 o (10,50):(50,1)"))
@@ -209,12 +205,12 @@ def without_swizzles(m: IndexMap) -> tuple[IndexMap, list[Swizzle]] | None:
     recipe, xors = _last_steps(m.recipe)
     swizzles = _swizzles(recipe, xors)
     if swizzles is None or any(recipe.offset % swizzle.period != 0 for swizzle in swizzles):
-        return _one_swizzle(m)
+        return None
     plain = _read(replace(recipe, steps=tuple(_unpadded(recipe)), offset=0, tail_padding=0), m)
     if not _has_xor(recipe):
         return plain, swizzles
-    before = without_swizzles(plain) if _has_xor(plain.recipe) else None
-    return (before[0], [*before[1], *swizzles]) if before else _one_swizzle(m)
+    before = without_swizzles(plain)
+    return before and (before[0], [*before[1], *swizzles])
 
 
 def _has_xor(recipe: Recipe) -> bool:
@@ -299,45 +295,6 @@ def _joined(pairs: Iterable[tuple[int, int]]) -> list[Swizzle]:
             found[-1] = replace(one, bits=one.bits + 1)
         else:
             found.append(Swizzle(1, place, shift))
-    return found
-
-
-def _one_swizzle(m: IndexMap) -> tuple[IndexMap, list[Swizzle]] | None:
-    """A layout that is linear over F2 as one of digits and one swizzle behind it."""
-    recipe = m.recipe
-    if bases_of_recipe(recipe) is None:
-        return None
-    shape = known(recipe.shape)
-    at = [
-        (dim, 1 << k, offset_of(recipe, [(j == dim) << k for j in range(len(shape))], 0))
-        for dim, n in enumerate(shape)
-        for k in range(n.bit_length() - 1)
-    ]
-    pairs = [tuple(bits_of(place)) for _, _, place in at if place.bit_count() > 1]
-    for is_down in (True, False):
-        swizzle = _of_pairs([pair if is_down else pair[::-1] for pair in pairs])
-        if swizzle is None or any(swizzle(place).bit_count() != 1 for *_, place in at):
-            continue
-        form = AffineExpr((), 0)
-        variables = coordinate_variables(shape)
-        for dim, unit, place in at:
-            form += variables[dim] // unit % 2 * swizzle(place)
-        plain = recipe_of_formula(shape, form, max(1, prod(shape)))
-        return _read(plain, m), [swizzle]
-    return None
-
-
-def _of_pairs(pairs: Sequence[tuple[int, ...]]) -> Swizzle | None:
-    """The swizzle that changes the first bit of each pair by the second one, if there is one."""
-    if any(len(pair) != 2 for pair in pairs) or len({b - a for a, b in pairs}) != 1:
-        return None
-    changed = [pair[0] for pair in pairs]
-    shift = pairs[0][1] - pairs[0][0]
-    try:
-        found = Swizzle(max(changed) - min(changed) + 1, min(map(min, pairs)), shift)
-        found.require_apart()
-    except LayoutError:
-        return None
     return found
 
 
