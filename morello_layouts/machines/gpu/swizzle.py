@@ -383,7 +383,7 @@ class BestSwizzle(Displayed):
     @property
     def verdict(self) -> str:
         """The answer in words."""
-        worst = max(self.ways, default=1)
+        worst = max(self.ways)
         return "no conflicts" if worst == 1 else f"{worst}-way conflict"
 
     def __str__(self) -> str:

@@ -311,7 +311,7 @@ def helpers_of(micro: MicroKernel) -> list[Helper]:
         case Transposition():
             widest = Helper("transpose", micro.element, 16 // micro.element, micro.width)
         case LargeTransposition(element=element):
-            return [*_tile_helpers(element), Helper("turn", element, 16 // element, CACHE_LINE)]
+            return [*(tile := _tile_helpers(element)), tile[-1]._replace(kind="turn")]
         case _:
             return []
     if not widest.merges:
