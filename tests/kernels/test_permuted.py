@@ -49,6 +49,15 @@ def _bits(random: Random, shape: tuple[int, int]) -> ml.IndexMap:
     return ml.index_map(f"({sizes}):({steps})", shape)
 
 
+def _grown(random: Random, shape: tuple[int, ...]) -> ml.IndexMap:
+    """A tile of up to four times the array's size, cut again within."""
+    order = random.sample(range(len(shape)), len(shape))
+    sizes = [shape[dim] * random.choice((1, 1, 2, 4)) for dim in reversed(order)]
+    inner = [random.choice([x for x in (1, 2, 4) if n % x == 0]) for n in sizes]
+    tiles = "".join(f"({','.join(map(str, each))})" for each in (sizes, inner))
+    return ml.index_map(f"{{{','.join(map(str, order))}:T{tiles}}}", shape)
+
+
 def _tiled(random: Random, shape: tuple[int, ...]) -> ml.IndexMap:
     order = random.sample(range(len(shape)), len(shape))
     tiles = "".join(
@@ -81,7 +90,7 @@ def _again(random: Random, shape: tuple[int, int]) -> Pair:
 
 
 def _pair(random: Random) -> Pair:
-    kind = random.choice(("bits", "tiled", "swizzled", "view", "again", "weights"))
+    kind = random.choice(("bits", "tiled", "swizzled", "view", "again", "weights", "grown"))
     shape = random.choice((8, 16, 32, 64, 128)), random.choice((16, 32, 64, 128))
     ragged = random.randint(1, 90), random.randint(1, 150)
     if kind in ("view", "again"):
@@ -91,6 +100,10 @@ def _pair(random: Random) -> Pair:
         sizes = random.choice((32, 20)), random.choice((32, 48)), random.choice((3, 5)), 3
         tag = random.choice(("ABcd4b16a4b", "ABcd8b16a2b", "ABcd2b8a4b", "acdb", "aBcd16b"))
         pair = [ml.index_map("[0, 1, 2, 3]", sizes), ml.index_map(tag, sizes)]
+    elif kind == "grown":
+        sizes3 = random.choice((8, 16)), random.choice((8, 16)), random.choice((4, 8, 16))
+        pair = [ml.index_map(random.choice(("[0, 1, 2]", "[1, 0, 2]")), sizes3),
+                _grown(random, sizes3)]  # fmt: skip
     elif kind == "tiled":
         sizes3 = *ragged, random.randint(1, 20)
         pair = [_tiled(random, sizes3), _tiled(random, sizes3)]
