@@ -54,6 +54,12 @@ def test_bad_input_is_no_failed_assertion() -> None:
         ml.testing.assert_no_conflicts("f32[32,32]")
 
 
+def test_conflicts_may_depend_on_what_is_assumed() -> None:
+    assert ml.testing.assert_no_conflicts("f32[32,LD]", "column", assuming="LD == 33")
+    with pytest.raises(AssertionError, match="no conflicts if"):
+        ml.testing.assert_no_conflicts("f32[32,LD]", "column")
+
+
 def test_unseen_is_said_only_where_some_sizes_hide_it() -> None:
     assert ml.agree("[0, 1]", "[1, 0]", ("M", "N")).unseen == "M = 1, or N = 1"
     assert ml.agree("[0, 1]", "{1,0}", ("M", "N")).unseen is None

@@ -127,7 +127,10 @@ def test_the_memory_of_a_cpu_is_not_called_hbm() -> None:
         "BufferAssignment:\nallocation 0: size 32, parameter 0, shape |f32[8]| at ShapeIndex {}:\n"
         " value: <1 a @0> (size=32,offset=0): f32[8]{0}\n"
     )
-    assert ml.memory(assignment, program).summary().lines[0] == "32 B of memory: 32 B parameters"
+    report = ml.memory(assignment, program)
+    assert report.summary().lines[0] == "32 B of memory: 32 B parameters"
+    alone = str(ml.memory(assignment)).splitlines()[-1]
+    assert alone.split()[-2:] == ["?", "HBM"], "without a schedule no heap says what is live"
 
 
 def test_another_program_is_noticed() -> None:

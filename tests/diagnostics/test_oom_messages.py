@@ -177,7 +177,9 @@ def test_a_log_repeats_messages_and_each_is_told_once() -> None:
     assert [(each.line, each.memory_space) for each in found] == [(1, "hbm"), (4, "vmem")]
     report = ml.read_oom(log)
     assert report.memory_space == "hbm"
-    assert "Messages: after the first" in str(report)
+    _, _, others = str(report).partition("Messages: after the first\n")
+    row = " ".join(others.splitlines()[1].split())
+    assert row == "18.00 MiB 16.00 MiB vmem 4 compile time, scoped"
 
 
 def test_the_command_reads_them() -> None:

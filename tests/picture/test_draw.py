@@ -15,6 +15,7 @@ import pytest
 import morello_layouts as ml
 from morello_layouts.outputs.picture import picture as png
 from morello_layouts.outputs.picture.picture import png_of
+from morello_layouts.outputs.picture.svg_parts import scale_of
 from tests.support.paths import ROOT
 
 
@@ -187,3 +188,10 @@ def test_wide_panels_stand_one_below_the_other() -> None:
     one, two = size("[0, 1]"), size("[0, 1]", "[1, 0]")
     assert two[0] < 1.2 * one[0]
     assert two[1] > 1.8 * one[1]
+    first = re.search(r'<text class="h" x="[\d.]+" y="([\d.]+)"', ml.draw("[0, 1]", (8, 64)).svg())
+    assert first is not None
+    assert float(first[1]) < 14 + 18, "the first lies at the margin"
+
+
+def test_an_array_of_one_dimension_is_one_row() -> None:
+    assert str(scale_of(ml.index_map("f32[7]{0:T(4)}"))) == "7 in 8"

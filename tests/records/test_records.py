@@ -353,6 +353,20 @@ def test_a_weight_of_base_three_lies_in_the_byte_of_its_digit(tmp_path: Path) ->
         assert set(one.bits_of(1, k)) == {"d", field}
 
 
+def test_values_are_computed_in_the_order_of_their_formula() -> None:
+    formula = "3*(a[k] % 4) + (b[k] - a[k])*2 - (7 - a[k] // 2 % 3) - b[k] % 5 * 2"
+    record = ml.record(
+        f"r: 2 bytes {{ a: u4[2] at bit 0; b: u4[2] at bit 8; value[k:2] = {formula} }}"
+    )
+    names: dict[str, Any] = {}
+    exec(record.code("python"), names)
+    for one, other in product(range(16), repeat=2):
+        wanted = [eval(formula, {"a": [one, other], "b": [other, one], "k": k}) for k in (0, 1)]
+        data, out = bytes([one | other << 4, other | one << 4]), np.empty(2, np.float32)
+        names["r_values"](data, out)
+        assert out.tolist() == record.decode(data)[0].tolist() == wanted
+
+
 @pytest.mark.parametrize("kind", [bytes, bytearray, lambda data: np.frombuffer(data, np.uint8)])
 def test_decoders_in_python_take_bytes_of_each_kind(kind: Any) -> None:
     """A NumPy byte shifted by 8 is 0, so numbers in two bytes are widened first."""

@@ -76,6 +76,13 @@ def test_left_over(layout: str, tiler: Any, wanted: tuple[int | None, ...]) -> N
     assert bool(found) == (wanted[0] + wanted[2] > 0)
 
 
+def test_modes_without_a_partner_are_kept_by_coalesce_and_not_by_composition() -> None:
+    layout = "((_2,_4),(_2,_2),(_5,_2)):((_1,_2),(_8,_16),(_32,_160))"
+    assert str(cute.coalesce(layout, (1, 1))) == "(_8,_4,(_5,_2)):(_1,_8,(_32,_160))"
+    found = cute.composition("(_4,_6,_5):(_1,_4,_24)", ("_2:_1", "_3:_1"))
+    assert str(found) == "(_2,_3):(_1,_4)"
+
+
 def test_static_and_dynamic_layouts_differ() -> None:
     assert CuteLayout(4, 1) != CuteLayout(Static(4), Static(1))
     assert len({CuteLayout(4, 1), CuteLayout(4, 1), CuteLayout(Static(4), 1)}) == 2
