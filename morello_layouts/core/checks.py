@@ -77,17 +77,13 @@ def as_integers(value: Any, what: str, size: int) -> Any:
         isinstance(x, int | np.integer) for x in array.flat
     ):
         raise LayoutError(
-            f"{what} is {_shown(value, array)}",
+            f"{what} is {f'an array of {array.dtype}' if array.ndim else repr(value)}",
             "coordinates and offsets are integers",
             "give an int, or an integer array",
         )
     # Offsets past 2^63 do not fit an int64; Python's integers do.
     fits = size <= _INT64_END and (array.dtype.kind != "u" or array.dtype.itemsize < 8)
     return array.astype(np.int64 if fits else object)
-
-
-def _shown(value: Any, array: Any) -> str:
-    return f"an array of {array.dtype}" if array.ndim else repr(value)
 
 
 def spread(value: Any, at: Sequence[Any]) -> Any:

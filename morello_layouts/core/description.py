@@ -364,7 +364,7 @@ def _text(
     padding = f"{missing} slot{'' if missing == 1 else 's'} of padding"
     if len(present) < 2:
         return f"each 32-bit word holds one element and {padding}"
-    letters = _letters(len(sizes))
+    letters = [f"i{k}" for k in range(len(sizes) - 2)] + ["r", "c"][max(2 - len(sizes), 0) :]
     bases: list[str] = []
     conditions: list[str] = []
     for dim, letter in enumerate(letters):
@@ -389,10 +389,6 @@ def _text(
     where = f", for {' and '.join(conditions)}," if conditions else ""
     with_padding = f" with {padding}" if missing else ""
     return f"{shown}{where} share a 32-bit word{with_padding}, the first in its lowest bits"
-
-
-def _letters(rank: int) -> list[str]:
-    return [f"i{k}" for k in range(rank - 2)] + ["r", "c"][max(2 - rank, 0) :]
 
 
 def _member(offset: Offset, bases: Sequence[str], changed: Sequence[bool]) -> str:

@@ -173,15 +173,13 @@ class _Adapted(Layout):
     """A value that has ``recipe`` and ``reference`` without inheriting from :class:`Layout`."""
 
     def __init__(self, value: Any) -> None:
-        self.value = value
+        self.value: Layout = value
 
     def recipe(self, shape: Sequence[Int], /) -> Recipe:
-        found: Recipe = self.value.recipe(shape)
-        return found
+        return self.value.recipe(shape)
 
     def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
-        found: AffineExpr = self.value.reference(coordinates, shape)
-        return found
+        return self.value.reference(coordinates, shape)
 
     def by_document(
         self, coordinate: Sequence[int], shape: Sequence[int], /

@@ -428,7 +428,10 @@ def _by_pitch(m: IndexMap, requests: LaneRequests, access: Access) -> tuple[Int,
         lane: _vector_at(m, [tuple(map(int, at[lane])) for at in elements], access)
         for lane in map(tuple, np.argwhere(requests.active).tolist())
     }
-    constants = {lane: _constant(x) for lane, x in offsets.items()}
+    constants = {
+        lane: x if isinstance(x, int) else sum(c for term, c in x.terms if not term)
+        for lane, x in offsets.items()
+    }
     symbolic = {lane: x - constants[lane] for lane, x in offsets.items()}
     nothing: Int = 0
     pitch = reduce(common_divisor, {*symbolic.values()}, nothing)
@@ -453,10 +456,6 @@ def _vector_at(m: IndexMap, places: Sequence[tuple[int, ...]], access: Access) -
     if any(there - first != k for k, there in enumerate(others, 1)):
         raise no_vector(m, access, len(places), places[0])
     return first
-
-
-def _constant(value: Int) -> int:
-    return value if isinstance(value, int) else sum(c for term, c in value.terms if not term)
 
 
 def _as_divisor(ways: tuple[int, ...], pitch: str) -> str | None:

@@ -291,11 +291,8 @@ class SwizzleSearch:
         if found is None:
             found = _few_lost(replace(search, nodes=0))
         if found is not None:
-            yield self._placed(found, banks)
-
-    def _placed(self, images: Sequence[int], banks: int) -> PlacedTile:
-        words = (place << self.below for place in extended_to_placement(images, banks))
-        return linear(self.shape, (*(1 << k for k in range(self.below)), *words))
+            words = (place << self.below for place in extended_to_placement(found, banks))
+            yield linear(self.shape, (*(1 << k for k in range(self.below)), *words))
 
     def _lost(self, each: PlacedTile, spaces: tuple[Space, ...], bits: int) -> tuple[int, int]:
         """Return the most dimensions that a swizzle loses of a space, and its rounds in all."""

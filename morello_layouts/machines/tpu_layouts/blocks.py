@@ -165,22 +165,12 @@ def blocks(spec: Any, shape: Sequence[int], grid: Sequence[int] | int) -> Blocks
     function = function or (lambda *_: (0,) * len(sizes))
     starts = tuple(_start(function, step, sides) for step in product(*map(range, steps)))
     block = tuple(side.size for side in sides)
-    first_left, left, first_twice, twice = _covered({*starts}, block, sizes)
     inside = [prod(hi - lo for lo, hi in _ends(start, block, sizes)) for start in starts]
-    return Blocks(
-        sizes,
-        block,
-        steps,
-        starts,
-        left,
-        first_left,
-        twice,
-        first_twice,
-        len(starts) - len({*starts}),
-        inside.count(0) if prod(block) else 0,
-        prod(block) * len(starts) - sum(inside),
-        _formulas(function, sides, len(steps)),
-    )
+    covered = _covered({*starts}, block, sizes)
+    repeated, outside = len(starts) - len({*starts}), inside.count(0) if prod(block) else 0
+    padding = prod(block) * len(starts) - sum(inside)
+    start = _formulas(function, sides, len(steps))
+    return Blocks(sizes, block, steps, starts, *covered, repeated, outside, padding, start)
 
 
 def _wrong(what: str, fix: str = "give a BlockSpec for this shape and this grid") -> NoReturn:
@@ -238,8 +228,8 @@ def _ends(
 
 def _covered(
     starts: set[tuple[int, ...]], block: Sequence[int], sizes: Sequence[int]
-) -> tuple[tuple[int, ...] | None, int, tuple[int, ...] | None, int]:
-    """Return the first element in no block and how many; and likewise of those in several.
+) -> tuple[int, tuple[int, ...] | None, int, tuple[int, ...] | None]:
+    """Return how many elements are in no block and the first; and likewise of those in several.
 
     Elements between the same ends of blocks lie in the same blocks, so each such cell counts once.
     """
@@ -263,12 +253,13 @@ def _covered(
     for dim, each in enumerate(cuts):
         shape = [-1 if k == dim else 1 for k in range(len(cuts))]
         weights = weights * np.diff(each).reshape(shape)
-    found: list[Any] = []
-    for mask in (times_read == 0, times_read > 1):
-        cell = np.argwhere(mask & (weights > 0))
-        first = None if not len(cell) else tuple(cuts[d][k] for d, k in enumerate(cell[0]))
-        found += [first, int(weights[mask].sum())]
-    return found[0], found[1], found[2], found[3]
+
+    def told(mask: Any) -> tuple[int, tuple[int, ...] | None]:
+        cell = next(iter(np.argwhere(mask & (weights > 0))), None)
+        first = None if cell is None else tuple(cuts[dim][k] for dim, k in enumerate(cell))
+        return int(weights[mask].sum()), first
+
+    return *told(times_read == 0), *told(times_read > 1)
 
 
 def _formulas(function: Callable[..., Any], sides: Sequence[_BlockSide], axes: int) -> str:

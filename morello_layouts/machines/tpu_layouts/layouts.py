@@ -160,10 +160,10 @@ def format_layout(
             f"its tiles fill 32-bit words with {kind}",
             "give another type, or the format 8x128, which does not pack elements",
         )
-    layout = XlaLayout(
-        layout.minor_to_major, chosen.tiles, element_size_in_bits=chosen.element_size_in_bits
+    stored = chosen.element_size_in_bits
+    return XlaShape(
+        element_type, sizes, replace(layout, tiles=chosen.tiles, element_size_in_bits=stored)
     )
-    return XlaShape(element_type, sizes, layout)
 
 
 def _compact(layout: XlaLayout, sizes: Sequence[int]) -> Format:
@@ -216,30 +216,11 @@ def tiled(
     >>> print(tiled("f32", (16, 3, 128), (2, 0), 8, packing("f32", "v5e")))
     f32[16,3,128]{2,0,1:T(8,128)}
     """
-    layout = XlaLayout(
-        _ordered(len(sizes), pair),
-        _tiles((rows, LANES), kind),
-        element_size_in_bits=kind.element_size_in_bits,
-    )
+    others = (dim for dim in range(len(sizes) - 1, -1, -1) if dim not in pair)
+    words = ((kind.per_word, 1),) if kind.per_word > 1 else ()
+    bits = kind.element_size_in_bits
+    layout = XlaLayout((*pair, *others), ((rows, LANES), *words), element_size_in_bits=bits)
     return XlaShape(element_type, tuple(sizes), layout)
-
-
-def _ordered(rank: int, pair: tuple[int, int]) -> tuple[int, ...]:
-    """Return the minor-to-major order that begins with a pair; the other dimensions descend.
-
-    >>> _ordered(4, (0, 2))
-    (0, 2, 3, 1)
-    """
-    return (*pair, *(dim for dim in range(rank - 1, -1, -1) if dim not in pair))
-
-
-def _tiles(first: tuple[int, int], kind: Packing) -> tuple[tuple[int, ...], ...]:
-    """Return a tile of rows and columns and, for packed types, the tile of 32-bit words.
-
-    >>> _tiles((8, 128), packing("bf16", "v5e"))
-    ((8, 128), (2, 1))
-    """
-    return (first, (kind.per_word, 1)) if kind.per_word > 1 else (first,)
 
 
 def pairs(rank: int) -> Iterator[tuple[int, int]]:
@@ -284,16 +265,10 @@ def _of_one_dimension(element_type: str, sizes: tuple[int, ...], kind: Packing) 
     register = LANES * kind.per_word
     shortest = min(2 * register, _LARGEST_TILE) if kind.is_old else register
     longest = 2 * _LARGEST_TILE if kind.bits == 2 else _LARGEST_TILE
-    tiles: tuple[tuple[int, ...], ...]
-    if sizes:
-        tiles = ((min(max(_power_of_two(sizes[0]), shortest), longest),),)
-        if kind.per_word > 1:
-            tiles = (*tiles, (LANES,), (kind.per_word, 1))
-    else:
-        tiles = ((shortest,),)
-    layout = XlaLayout(
-        tuple(range(len(sizes))), tiles, element_size_in_bits=kind.element_size_in_bits
-    )
+    size = min(max(_power_of_two(sizes[0]), shortest), longest) if sizes else shortest
+    words = ((LANES,), (kind.per_word, 1)) if sizes and kind.per_word > 1 else ()
+    bits = kind.element_size_in_bits
+    layout = XlaLayout(tuple(range(len(sizes))), ((size,), *words), element_size_in_bits=bits)
     return XlaShape(element_type, sizes, layout)
 
 
@@ -407,7 +382,8 @@ def tpu_facts(x: XlaShape, names: Sequence[str]) -> TpuFacts | None:
         return None
     default_on, default = _defaults(x)
     where = _places(x, names, tile)
-    return TpuFacts(*where, default_on, default, _padding(x))
+    reasons = () if None in x.dims else waste_formula(x).reasons
+    return TpuFacts(*where, default_on, default, tuple(reason.text for reason in reasons))
 
 
 def _tile_of(layout: XlaLayout, bits: int) -> _PackedTile | None:
@@ -502,9 +478,3 @@ def _defaults(x: XlaShape) -> tuple[tuple[str, ...], str]:
 
 def _generations(names: Sequence[str]) -> str:
     return "all generations" if len(names) == len(GENERATIONS) else listed(names)
-
-
-def _padding(x: XlaShape) -> tuple[str, ...]:
-    if None in x.dims:
-        return ()
-    return tuple(reason.text for reason in waste_formula(x).reasons)

@@ -257,27 +257,22 @@ def _joined(order: Sequence[OrderDigit], shape: Sequence[int], size: int | None)
     """
     found = list[OrderDigit]()
     for part in order:
-        outer, modulus = (found[-1] if found else None), part.modulus
-        if (
-            outer
-            and modulus
-            and outer.modulus
-            and outer == part._replace(unit=part.unit * modulus, modulus=outer.modulus)
-        ):
-            found[-1] = part._replace(modulus=outer.modulus * modulus)
-        elif modulus != 1:
+        outer, n = (found[-1].modulus if found else None), part.modulus
+        if outer and n and _continues(found[-1], part):
+            found[-1] = part._replace(modulus=outer * n)
+        elif n != 1:
             found.append(part)
-    top, low = (*found, None, None)[:2]
-    if (
-        top
-        and low
-        and low.modulus
-        and top == low._replace(unit=low.unit * low.modulus, modulus=None)
-    ):
-        whole = (low._replace(modulus=None), *found[2:])
+    if len(found) > 1 and found[0].modulus is None and _continues(found[0], found[1]):
+        whole = (found[1]._replace(modulus=None), *found[2:])
         if size is None or size_of(whole, shape) == size_of(tuple(found), shape):
             return whole
     return tuple(found)
+
+
+def _continues(outer: OrderDigit, part: OrderDigit) -> bool:
+    """Whether a digit begins where another one of its dimension ends."""
+    unit = part.unit * (part.modulus or 0)
+    return outer == part._replace(unit=unit, modulus=outer.modulus)
 
 
 class _Choice(NamedTuple):
