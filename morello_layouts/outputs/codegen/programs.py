@@ -170,10 +170,9 @@ class LoopLanguage(Operators, Language):
         match one:
             case NamedValue(name, form, about):
                 return [*self.about(name, about), *self.value(name, form)]
-            case Loop():
-                about = self.about(one.axis.name, one.about)
-                is_given = one.axis.name in self.indices
-                return [*about, *(self.at_index(one) if is_given else self.head(one))]
+            case Loop(axis):
+                lines = self.at_index if axis.name in self.indices else self.head
+                return [*self.about(axis.name, one.about), *lines(one)]
             case Guard():
                 return self.guard(one)
             case VectorBlock():
