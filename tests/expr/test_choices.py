@@ -57,6 +57,7 @@ def test_sympy_and_isl_agree_with_the_text() -> None:
         ("select(i < 9, i, i - 4)", "i=0..8", None, "i"),
         ("i if i >= j else j", None, None, "Max(i, j)"),
         ("3 if i == 3 else i", "i=0..9", None, "i"),
+        ("(i + j) % 16", "i=0..9, j=0..30", "j < 6, i + j < 20", "i + j"),
         ("(i - 3)*(i >= 3)", None, None, "Max(3, i) - 3"),
         ("0 <= i and i < 32 and j != 3", "i=0..31, j=0..7", None,
          "Piecewise((1, Ne(j, 3)), (0, True))"),
