@@ -268,9 +268,8 @@ def _padding_of_pads(recipe: Recipe) -> Iterator[int]:
         stages = stages_of(plain)
         last, at = row_major(chain(*stages[-1])), 0
         mixed = {dim for x in last if not isinstance(x.of, int) for dim in x.dims}
-        for later in (
-            rest.steps if rest is not plain else ()
-        ):  # an exclusive or permutes the places along other axes
+        # An exclusive or permutes the places along other axes.
+        for later in rest.steps if rest is not plain else ():
             if isinstance(later, Xor):
                 mixed |= {dim for x in stages[at][later.target] for dim in x.dims}
             at += not isinstance(later, Xor)
@@ -281,4 +280,5 @@ def _padding_of_pads(recipe: Recipe) -> Iterator[int]:
             # Other digits are 0. One of these places is the least in each digit, so in any order.
             for x in {-(-n // digit.unit) * digit.unit for digit in digits}:
                 if x < end:
-                    yield sum(x // d.unit % (d.modulus or end) * int(d.stride) for d in digits)
+                    places = known([x // d.unit % (d.modulus or end) * d.stride for d in digits])
+                    yield sum(places)

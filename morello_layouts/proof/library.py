@@ -209,7 +209,7 @@ class _Library:
         return (lambda found, _: found) if result in _TYPES else self._class(result)
 
     def _text(self, address: int) -> str:
-        text = self._ctypes.string_at(address).decode()
+        text: str = self._ctypes.string_at(address).decode()
         self._exported.free(address)
         return text
 

@@ -321,12 +321,12 @@ def recognized(layout: Any, notation: str | None = None) -> Arrays | IndexMap | 
         return layout
     if is_function(layout):
         return called_or_formula(layout)
+    if type(layout).__module__ == "numpy":
+        with importing:
+            from morello_layouts.notations.strided import of
+        return of(layout)
     with importing:
-        if type(layout).__module__ == "numpy":
-            from morello_layouts.notations.strided import of as layout_of
-        else:
-            from morello_layouts.notations.objects import layout_of
-
+        from morello_layouts.notations.objects import layout_of
     return layout_of(layout)
 
 

@@ -208,7 +208,8 @@ def _proof(opcode: str, x: XlaShape, y: XlaShape, order: str) -> tuple[bool | No
 
     is_known = all(isinstance(n, int) for n in (*one.dims, *other.dims))
     pair = map(index_map_of, (one, other)) if is_known else met(Subject(one), Subject(other))
-    answer = is_bitcast(*pair, how)
+    given, result = pair
+    answer = is_bitcast(given, result, how)
     is_named = answer.holds and opcode == "bitcast" and " " in answer.correspondence
     return answer.holds, answer.kind, answer.correspondence if is_named else answer.reason
 

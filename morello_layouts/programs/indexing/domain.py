@@ -238,7 +238,7 @@ def simplest(
     if not isinstance(x, IndexOperation):
         lo, hi = (x, x) if isinstance(x, int) else bounds[x]
         return lo if lo == hi else x
-    found = [x]
+    found: list[int | str | IndexOperation] = [x]
     for known in ((), constraints) if constraints else ((),):
         forms = Forms(bounds)
         form = canonicalize(forms.form(hidden(x, known, forms)))

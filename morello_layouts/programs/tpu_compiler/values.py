@@ -172,7 +172,8 @@ def _form_of(equation: Any, of: Mapping[Any, Form]) -> Form | None:
         return None if hasattr(equation.invars[0], "val") else of.get(equation.invars[0])
     form = of.get(result)
     is_filled = name == "broadcast_in_dim" and shapes[0] == ()
-    is_alone = _ELEMENTWISE.fullmatch(name) and all(s in ((), result.aval.shape) for s in shapes)
+    own = getattr(getattr(result, "aval", None), "shape", None)
+    is_alone = _ELEMENTWISE.fullmatch(name) and all(s in ((), own) for s in shapes)
     return form if is_filled or is_alone else None
 
 
