@@ -278,8 +278,7 @@ def tree_lines(
     if unrolled is not None:
         heads[unrolled] = f"RELAYOUT_UNROLL {heads[unrolled]}"
     reads = [] if isinstance(tree.micro, FillRun) else [f"const unsigned char *s0 = {s};"]
-    swizzled = any(axis.xor for axis in tree.loops)  # its runs are parts of lines
-    micro = _micro_lines(tree, hoist, streams=streams and not swizzled, shared=shared)
+    micro = _micro_lines(tree, hoist, streams=streams, shared=shared)
     return nested(heads, [*reads, f"unsigned char *t0 = {t};", *micro])
 
 
@@ -446,9 +445,10 @@ def _micro_lines(nest: Nest, hoist: Hoisted, *, streams: bool, shared: bool = Fa
             return turn_lines(nest.micro, hoist, shared=shared)
         case Transposition():
             return transposition_lines(nest.micro, hoist, shared=shared)
-        case CopyRun(size):
+        case CopyRun(size, parts):
             near = "relayout_copy" if isinstance(size, int) else "relayout_copy_row"
-            return [f"{'relayout_stream_store' if streams else near}(t0, s0, {hoist(size)});"]
+            past = streams and not parts
+            return [f"{'relayout_stream_store' if past else near}(t0, s0, {hoist(size)});"]
         case CopyElement(size):
             return [f"memcpy(t0, s0, {size});"]
         case Permutation():

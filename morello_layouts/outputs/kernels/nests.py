@@ -21,6 +21,7 @@ class CopyRun:
     """Copy bytes that are contiguous in both buffers."""
 
     size: Int
+    parts: bool = False  #: whether each is a part of a line, which no store past the caches writes.
 
 
 @frozen

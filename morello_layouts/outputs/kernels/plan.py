@@ -305,8 +305,10 @@ def _plan(kernel: Kernel, *, streams: bool, prefetch_target: bool) -> KernelPlan
         staged = _cheaper_blocks(kernel, cost, streams=streams)
     if any(isinstance(nest.micro, CopyElement) or _reads_again(nest) for nest in nests):
         nests = planned(tiles=True)
-        if not swizzled and sum(part.cost for part in staged) > _TILES_GAIN * cost_of(nests):
-            staged = ()  # blocks that are moved by single elements, too
+        within = (nest for part in staged for nest in (*part.into, *part.out))
+        gain = 1 if any(isinstance(x.micro, Permutation) for x in within) else _TILES_GAIN
+        if not swizzled and sum(part.cost for part in staged) > gain * cost_of(nests):
+            staged = ()  # blocks that are moved by single elements, or tiles, too
     if staged and not swizzled:
         nests, padding = [], domains.padding
     elif streams:

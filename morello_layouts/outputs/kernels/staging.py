@@ -257,12 +257,12 @@ def _lengths(source: DimensionDigits, target: DimensionDigits, itemsize: int) ->
             if n > _SHORT or prod(found) // found[dim] * n * itemsize > _ENOUGH:
                 break
             found[dim] = n
-    minor = dict.fromkeys(order[-1] for order in orders if order)
-    longer = list(minor)
-    while longer and 2 * prod(found) * itemsize <= _ENOUGH:
-        for dim in longer:
-            found[dim] *= 2
-        longer = [dim for dim in minor if (most[dim] or found[dim] + 1) > found[dim]]
+    for minor in zip(*(order[::-1] for order in orders), strict=True):
+        longer = {*minor}
+        while longer and 2 ** len(longer) * prod(found) * itemsize <= _ENOUGH:
+            for dim in longer:
+                found[dim] *= 2
+            longer = {dim for dim in minor if (most[dim] or found[dim] + 1) > found[dim]}
     return [n if m is None else min(n, m) for n, m in zip(found, most, strict=True)]
 
 
@@ -352,7 +352,7 @@ def _nests(
     return tuple(
         replace(nest, domain=k)
         for k, domain in enumerate(domains or ())
-        for nest in vectorize(domain, itemsize, streams=streams)
+        for nest in vectorize(domain, itemsize, streams=streams, tiles=True)
     )
 
 
@@ -381,10 +381,18 @@ def with_image(nest: Nest) -> list[Nest]:
     >>> nest.image, nest.inner_loops, image_of(nest).run
     (1920, 2, 1920)
     """
+    found = _with_image(nest)
+    if _writes_lines(found[0]):
+        return found
+    micro = nest.micro
+    return [replace(nest, micro=replace(micro, parts=True)) if isinstance(micro, CopyRun) else nest]
+
+
+def _with_image(nest: Nest) -> list[Nest]:
     run, levels = _run_levels(nest.micro)
-    if any(axis.xor for axis in nest.loops):
+    if run is None or any(axis.xor for axis in nest.loops):
         return [nest]
-    if run is None or (run >= _LONG_RUN and not levels and isinstance(nest.micro, CopyRun)):
+    if run >= _LONG_RUN and not levels and isinstance(nest.micro, CopyRun):
         return [nest]
     if isinstance(nest.micro, Permutation) and any(a.target % CACHE_LINE != 0 for a in nest.loops):
         return [nest]  # its rows end within lines, which the next ones would write again
@@ -398,6 +406,18 @@ def with_image(nest: Nest) -> list[Nest]:
             return _divided(nest, k, size, room // size)
         size, k = size * axis.count, k - 1
     return [_collecting(nest, k, size)]
+
+
+def _writes_lines(nest: Nest) -> bool:
+    """Whether runs join in an image, or hold lines of the target; 64 bytes every 68 do neither."""
+    if any(axis.xor for axis in nest.loops):
+        return False
+    if (run := _run_levels(nest.micro)[0]) is None:
+        return True
+    image, outer = image_of(nest), nest.loops[: len(nest.loops) - nest.inner_loops]
+    apart = [*(axis.target for axis in outer), *(stride for _, stride, _ in image.runs)]
+    is_even = all(stride % CACHE_LINE == 0 for stride in apart)
+    return is_even or image.run != run or run >= 2 * CACHE_LINE
 
 
 def _divided(nest: Nest, k: int, size: int, steps: int) -> list[Nest]:
