@@ -1,53 +1,61 @@
-"""The relayouts that are measured, and those who do them: kernels, NumPy, torch and oneDNN."""
+"""The relayouts that are measured, and who does them: kernels, oneDNN, torch, HPTT and NumPy."""
 
 from __future__ import annotations
 
 import ctypes
-import math
+import operator
 import os
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 
 import morello_layouts as ml
-from morello_layouts.core.recipe import Merge, Pad, Recipe, Split, Transpose
+from morello_layouts.core.recipe import Recipe
 from morello_layouts.outputs.kernels.build import compiler, load
-from morello_layouts.outputs.kernels.emit_c import c_file
-from morello_layouts.outputs.kernels.plan import Kernel, domains_of
+from morello_layouts.outputs.kernels.domains import CopyAxis
+from morello_layouts.outputs.kernels.plan import domains_of
+from morello_layouts.outputs.kernels.vectorize import fuse_axes
 
 Move = Callable[[], object]
 
 
-@dataclass(frozen=True)
-class Case:
-    """A relayout of bytes: its family and name, layouts, shape, and bytes of an element."""
+Pair = tuple[ml.IndexMap, ml.IndexMap]
+
+
+class Row(NamedTuple):
+    """A case: its family and name, the bytes of an element, and both layouts."""
 
     family: str
-    kind: str
-    source: str
-    target: str
-    shape: tuple[int, ...]
+    name: str
     itemsize: int
-
-    @property
-    def name(self) -> str:
-        return f"{self.kind} {'x'.join(map(str, self.shape))}"
-
-    @property
-    def recipes(self) -> tuple[Recipe, Recipe]:
-        maps = (ml.index_map(text, self.shape) for text in (self.source, self.target))
-        source, target = (m.recipe for m in maps)
-        return source, target
+    make: Callable[[], Pair]
+    tags: tuple[str, str] | None = None  #: of oneDNN, which reorders its own formats.
+    at: tuple[int, int] | None = None  #: sizes at which a transposition for all sizes runs, too.
 
 
-def _cases() -> Iterator[Case]:
+def pair(source: str, target: str, *shape: int) -> Callable[[], Pair]:
+    return lambda: (ml.index_map(source, shape), ml.index_map(target, shape))
+
+
+def _of(
+    family: str, kind: str, texts: tuple[str, str], shape: tuple[int, ...], itemsize: int
+) -> Row:
+    name = f"{kind} {'x'.join(map(str, shape))}"
+    at = (shape[0], shape[1]) if family == EVEN and itemsize > 1 else None
+    return Row(family, name, itemsize, pair(*texts, *shape), at=at)
+
+
+def _cases() -> Iterator[Row]:
     """The cases of the page, family by family; sizes from 4 KiB to 256 MiB."""
     for bits, shapes in (
         (8, ((512, 512), (2048, 2048), (4096, 4096), (8192, 8192))),
@@ -56,7 +64,7 @@ def _cases() -> Iterator[Case]:
         (64, ((128, 256), (512, 1024), (1024, 2048), (2048, 4096))),
     ):
         for shape in shapes:
-            yield Case(EVEN, f"{bits} bits", "[0, 1]", "[1, 0]", shape, bits // 8)
+            yield _of(EVEN, f"{bits} bits", ("[0, 1]", "[1, 0]"), shape, bits // 8)
     for bits, shape in (
         (8, (4001, 3999)),
         (16, (2001, 1999)),
@@ -65,10 +73,10 @@ def _cases() -> Iterator[Case]:
         (32, (1000, 1000)),
         (16, (3000, 2000)),
     ):
-        yield Case(RAGGED, f"{bits} bits", "[0, 1]", "[1, 0]", shape, bits // 8)
+        yield _of(RAGGED, f"{bits} bits", ("[0, 1]", "[1, 0]"), shape, bits // 8)
     for bits in (32, 16):
         shape = (64, 128, 128)
-        yield Case(BATCHES, f"{bits} bits", "[0, 1, 2]", "[0, 2, 1]", shape, bits // 8)
+        yield _of(BATCHES, f"{bits} bits", ("[0, 1, 2]", "[0, 2, 1]"), shape, bits // 8)
     heads = (8, 512, 16, 64), (8, 512, 12, 64)
     for order, shape, bits in (
         ("BHSD", *heads[:1], 16),
@@ -77,12 +85,12 @@ def _cases() -> Iterator[Case]:
     ):
         target = "[0, 2, 1, 3]" if order == "BHSD" else "[0, 2, 3, 1]"
         name = f"{bits} bits BSHD → {order}"
-        yield Case(BATCHES, name, "[0, 1, 2, 3]", target, shape, bits // 8)
+        yield _of(BATCHES, name, ("[0, 1, 2, 3]", target), shape, bits // 8)
     for bits in (32, 16):
         for n, c, side in ((8, 3, 224), (16, 17, 64), (16, 255, 28)):
-            for pair in (("NCHW", "NHWC"), ("NHWC", "NCHW")):
-                name = f"{bits} bits {' → '.join(pair)}"
-                yield Case(IMAGES, name, *pair, (n, c, side, side), bits // 8)
+            for both in (("NCHW", "NHWC"), ("NHWC", "NCHW")):
+                name = f"{bits} bits {' → '.join(both)}"
+                yield _of(IMAGES, name, both, (n, c, side, side), bits // 8)
     rows, t81, t82, t84 = "{1,0}", "{1,0:T(8,128)}", "{1,0:T(8,128)(2,1)}", "{1,0:T(8,128)(4,1)}"
     t3 = "{2,1,0:T(8,128)(2,1)}"
     for name, source, target, shape, size in (
@@ -99,7 +107,7 @@ def _cases() -> Iterator[Case]:
         ("bf16 → T(8,128)(2,1)", rows, t82, (32000, 4096), 2),
         ("bf16 T(8,128)(2,1) →", t82, rows, (32000, 4096), 2),
     ):
-        yield Case(TILES, name, source, target, shape, size)
+        yield _of(TILES, name, (source, target), shape, size)
 
 
 EVEN = "transposed, rows of whole lines"
@@ -110,40 +118,11 @@ TILES = "XLA's layouts"
 CASES = tuple(_cases())
 
 
-def room(size: int, past: int = 0) -> np.ndarray:
-    """Bytes that start at a page, or some bytes past it, and are in memory."""
+def room(size: int) -> np.ndarray:
+    """Bytes that start at a page, and are in memory."""
     data = np.ones(size + 3 * 4096, np.uint8)
-    start = -data.ctypes.data % 4096 + past
+    start = -data.ctypes.data % 4096
     return data[start : start + size]
-
-
-def data_of(case: Case) -> tuple[np.ndarray, np.ndarray]:
-    """The source buffer, and what the target is to hold; finite numbers in each type."""
-    kind = np.dtype(f"u{case.itemsize}")
-    source, _ = case.recipes
-    seed = np.random.default_rng(0)
-    count = math.prod(case.shape) * case.itemsize
-    array = seed.integers(0, 120, count, np.uint8).view(kind).reshape(case.shape)
-    given = room(source.size * case.itemsize).view(kind)
-    given[...] = ml.pack(case.source, array)
-    return given, ml.pack(case.target, array)
-
-
-def kernel(case: Case, source: np.ndarray, out: np.ndarray, calls: int = 0) -> Move:
-    """The kernel in C that ``compile`` builds, without Python's part of a call."""
-    of, to = case.recipes
-    padding = bytes(case.itemsize) if to.size != math.prod(case.shape) else None
-    text = str(c_file(Kernel(of, to, case.itemsize, padding)))
-    return repeated(built(text, "relayout", 2), source, out, calls)
-
-
-def sized(case: Case, source: np.ndarray, out: np.ndarray) -> Move:
-    """The kernel for all sizes, which gets these as arguments."""
-    names = ("N", "C", "H", "W") if len(case.shape) == 4 else ("M", "N")
-    f = ml.relayout(case.source, case.target, names).compile(source.dtype)
-    s, t = source.ctypes.data, out.ctypes.data
-    run = f.at(**dict(zip(names, case.shape, strict=True))).function
-    return lambda: run(t, s)
 
 
 COPY = """
@@ -169,84 +148,142 @@ def built(text: str, name: str, count: int) -> Callable[..., object]:
     return run
 
 
-def memcpy(out: np.ndarray, calls: int = 0) -> Move:
+def memcpy(out: np.ndarray, calls: int) -> Move:
     """libc's, called in the same way and with the same arguments as a kernel is."""
-    given, run = room(out.nbytes), built(COPY.format(n=out.nbytes), "copy", 2)
-    return repeated(run, given, out, calls)
+    return repeated(built(COPY.format(n=out.nbytes), "copy", 2), room(out.nbytes), out, calls)
 
 
 def repeated(run: Callable[..., object], source: np.ndarray, out: np.ndarray, calls: int) -> Move:
-    """Return a call of a function in C, or one that calls it several times from C."""
+    """Return calls of a function, from C."""
     s, t = source.ctypes.data, out.ctypes.data
-    if calls == 0:
-        return lambda: run(t, s) if source.size else None  # it holds the arrays
     loop, address = built(REPEAT, "repeat", 4), ctypes.cast(run, ctypes.c_void_p)
-    return lambda: loop(address, t, s, calls) if source.size else None
+    return lambda: loop(address, t, s, calls) if source.size else None  # it holds the arrays
 
 
-def numpys(case: Case, source: np.ndarray, out: np.ndarray) -> Move:
-    """Pad, reshape and transpose make a view if they can; one copy writes the target."""
-    a, b = case.recipes
-    target = out[: out.size - b.tail_padding].reshape(b.physical_shape)
+@dataclass(frozen=True)
+class Box:
+    """Elements on which both offsets are linear: where they start, counts and strides in items."""
 
-    def run() -> None:
-        view = source.reshape(a.physical_shape)
-        for step, before in reversed(list(zip(a.steps, a.shapes, strict=False))):
-            match step:
-                case Pad():
-                    view = view[tuple(slice(n) for n in before)]
-                case Transpose(order):
-                    view = view.transpose(np.argsort(order))
-                case Split() | Merge():
-                    view = view.reshape(before)
-        for step, before, after in zip(b.steps, b.shapes, b.shapes[1:], strict=False):
-            match step:
-                case Pad():
-                    view = np.pad(view, [(0, m - n) for n, m in zip(before, after, strict=True)])
-                case Transpose(order):
-                    view = view.transpose(order)
-                case Split() | Merge():
-                    view = view.reshape(after)
-        np.copyto(target, view)
-
-    return run
+    source: int
+    target: int
+    counts: tuple[int, ...]
+    sources: tuple[int, ...]
+    targets: tuple[int, ...]  #: falling.
 
 
-def torchs(case: Case, source: np.ndarray, out: np.ndarray) -> Move | None:
-    """Use permute, and copy_ into an existing tensor, on one thread."""
+def boxes_of(source: Recipe, target: Recipe) -> list[Box]:
+    """The boxes of all elements, for those who move strided tensors; padding stays as it is."""
+    found = []
+    for domain in domains_of(source, target, fill=False).elements or ():
+        axes = fuse_axes(list(domain.axes))[::-1] or [CopyAxis(1, 1, 1)]
+        columns = zip(*((a.count, a.source, a.target) for a in axes), strict=True)
+        found.append(Box(domain.source, domain.target, *columns))
+    return found
+
+
+def numpys(boxes: list[Box], source: np.ndarray, out: np.ndarray) -> Move | None:
+    """One copy of a strided view for each box."""
+
+    def view(array: np.ndarray, start: int, box: Box, strides: tuple[int, ...]) -> np.ndarray:
+        steps = [step * array.itemsize for step in strides]
+        return np.lib.stride_tricks.as_strided(array[start:], box.counts, steps)
+
+    pairs = [
+        (view(out, box.target, box, box.targets), view(source, box.source, box, box.sources))
+        for box in boxes
+    ]
+    return lambda: [np.copyto(to, of) for to, of in pairs]
+
+
+def torchs(boxes: list[Box], source: np.ndarray, out: np.ndarray) -> Move | None:
+    """``copy_`` of a permuted view into an existing tensor, on one thread."""
     try:
         import torch
     except ImportError:
         return None
+    if any(step < 0 for box in boxes for step in box.sources):
+        return None
     torch.set_num_threads(1)
-    a, b = case.recipes
-    kind = {1: np.int8, 2: np.int16, 4: np.float32, 8: np.float64}[case.itemsize]
-    given = torch.from_numpy(source.view(kind)).view(a.physical_shape)
-    target = torch.from_numpy(out.view(kind)).view(b.physical_shape)
+    kind = {1: "i1", 2: "i2", 4: "f4", 8: "f8", 16: "c16"}[source.itemsize]
+    given, made = (torch.from_numpy(array.view(kind)) for array in (source, out))
+    pairs = [
+        (
+            torch.as_strided(made, box.counts, box.targets, box.target),
+            torch.as_strided(given, box.counts, box.sources, box.source),
+        )
+        for box in boxes
+    ]
+    return lambda: [to.copy_(of) for to, of in pairs]
 
-    def run() -> None:
-        view = given
-        for step, before in reversed(list(zip(a.steps, a.shapes, strict=False))):
-            match step:
-                case Pad():
-                    view = view[tuple(slice(n) for n in before)]
-                case Transpose(order):
-                    view = view.permute(*np.argsort(order).tolist())
-                case Split() | Merge():
-                    view = view.reshape(before)
-        for step, before, after in zip(b.steps, b.shapes, b.shapes[1:], strict=False):
-            match step:
-                case Pad():
-                    more = [(0, m - n) for n, m in zip(before, after, strict=True)]
-                    flat = [x for pair in reversed(more) for x in pair]
-                    view = torch.nn.functional.pad(view, flat)
-                case Transpose(order):
-                    view = view.permute(*order)
-                case Split() | Merge():
-                    view = view.reshape(after)
-        target.copy_(view)
 
-    return run
+HPTT = r"""
+#include <hptt.h>
+#include <complex>
+#include <functional>
+#include <vector>
+typedef std::function<void()> move;
+template <typename T> static move made(int n, const int *order, const int *counts, const int *from,
+                                       const int *to, const void *s, void *t) {
+    auto plan = hptt::create_plan(order, n, T(1), (const T *)s, counts, from, T(0), (T *)t, to,
+                                  hptt::ESTIMATE, 1);
+    return [plan] { plan->execute(); };
+}
+extern "C" void *make(int n, const int *order, const int *counts, const int *from, const int *to,
+                      int size, const void *s, void *t) {
+    if (size == 4) return new move(made<float>(n, order, counts, from, to, s, t));
+    if (size == 8) return new move(made<double>(n, order, counts, from, to, s, t));
+    return new move(made<hptt::DoubleComplex>(n, order, counts, from, to, s, t));
+}
+extern "C" void run(int n, move **moves) { for (int i = 0; i < n; i++) (*moves[i])(); }
+"""
+
+
+@cache
+def hptt_library() -> ctypes.CDLL | None:
+    """HPTT, built by its own makefile in the folder that ``HPTT`` names."""
+    folder = os.environ.get("HPTT")
+    if not folder:
+        return None
+    place = Path(tempfile.mkdtemp())
+    (place / "move.cpp").write_text(HPTT)
+    words = ["g++", "-O2", "-shared", "-fPIC", "-fopenmp", f"-I{folder}/include", "move.cpp", "-o"]
+    words += ["move.so", f"{folder}/lib/libhptt.so", f"-Wl,-rpath,{folder}/lib"]
+    subprocess.run(words, cwd=place, check=True)
+    library = ctypes.CDLL(str(place / "move.so"))
+    library.make.restype = ctypes.c_void_p
+    return library
+
+
+def hptts(boxes: list[Box], source: np.ndarray, out: np.ndarray) -> Move | None:
+    """A permutation of a part of a tensor for each box, if strides are products of sizes."""
+    library, itemsize, plans = hptt_library(), source.itemsize, list[int]()
+    if library is None or itemsize not in (4, 8, 16):
+        return None
+    for box in boxes:
+        by_target = range(len(box.counts))[::-1]
+        by_source = sorted(by_target, key=lambda k: box.sources[k])
+        counts = [box.counts[k] for k in by_source]
+        outer = (
+            _outer_sizes([strides[k] for k in order], [box.counts[k] for k in order])
+            for strides, order in ((box.sources, by_source), (box.targets, by_target))
+        )
+        from_to = [sizes for sizes in outer if sizes]
+        if len(from_to) < 2:
+            return None
+        order = [by_source.index(k) for k in by_target]
+        rows = [(ctypes.c_int * len(counts))(*row) for row in (order, counts, *from_to)]
+        at = source.ctypes.data + box.source * itemsize, out.ctypes.data + box.target * itemsize
+        plans.append(library.make(len(counts), *rows, itemsize, *map(ctypes.c_void_p, at)))
+    handles = (ctypes.c_void_p * len(plans))(*plans)
+    return lambda: library.run(len(plans), handles)
+
+
+def _outer_sizes(strides: list[int], counts: list[int]) -> list[int] | None:
+    """The sizes of a whole tensor of which a box is a part; None if there is none."""
+    if strides[0] != 1 or any(b <= 0 or b % a for a, b in pairwise(strides)):
+        return None
+    sizes = [b // a for a, b in pairwise(strides)] + counts[-1:]
+    return sizes if all(map(operator.ge, sizes, counts)) else None
 
 
 # Formats of oneDNN whose tags are measured, by name; all others are strided boxes.
@@ -304,35 +341,29 @@ void run(int n, move **moves) {
 }
 int types[3] = {dnnl_s8, dnnl_bf16, dnnl_f32};
 """
-_built: list[ctypes.CDLL | None] = []
 
 
+@cache
 def onednn_library() -> ctypes.CDLL | None:
-    if not _built:
-        _built.append(None)
-        place = Path(tempfile.mkdtemp())
-        tags = "".join(f'if (!strcmp(name, "{tag}")) return dnnl_{tag};' for tag in TAGS)
-        (place / "reorder.c").write_text(ONEDNN.replace("TAGS", tags))
-        words = ["gcc", "-O2", "-shared", "-fPIC", "reorder.c", "-o", "reorder.so", "-ldnnl"]
-        if (
-            shutil.which("gcc")
-            and not subprocess.run(words, cwd=place, capture_output=True, check=False).returncode
-        ):
-            _built[0] = ctypes.CDLL(str(place / "reorder.so"))
-    return _built[0]
+    place = Path(tempfile.mkdtemp())
+    tags = "".join(f'if (!strcmp(name, "{tag}")) return dnnl_{tag};' for tag in TAGS)
+    (place / "reorder.c").write_text(ONEDNN.replace("TAGS", tags))
+    words = ["gcc", "-O2", "-shared", "-fPIC", "reorder.c", "-o", "reorder.so", "-ldnnl"]
+    if (
+        not shutil.which("gcc")
+        or subprocess.run(words, cwd=place, capture_output=True, check=False).returncode
+    ):
+        return None
+    return ctypes.CDLL(str(place / "reorder.so"))
 
 
-def onednn(case: Case, source: np.ndarray, out: np.ndarray) -> Move | None:
-    """A reorder between two strided tensors for each domain of elements; padding stays."""
-    boxes = []
-    for domain in domains_of(*case.recipes).elements or ():
-        axes = sorted(domain.axes, key=lambda axis: -axis.target)
-        columns = zip(*((a.count, a.source, a.target) for a in axes), strict=True)
-        boxes.append((domain.source, domain.target, *columns))
+def onednn(boxes: list[Box], source: np.ndarray, out: np.ndarray) -> Move | None:
+    """A reorder between two strided tensors for each box."""
     moves = [
-        _reorder(tuple(counts), source[of:], out[to:], case.itemsize, strides=tuple(strides))
-        for of, to, counts, *strides in boxes
-    ]
+        _reorder(box.counts, source[box.source :], out[box.target :], source.itemsize,
+                 strides=(box.sources, box.targets))
+        for box in boxes
+    ]  # fmt: skip
     return _together(moves)
 
 
@@ -374,3 +405,7 @@ def _together(moves: list[int | None]) -> Move | None:
         return None
     handles = (ctypes.c_void_p * len(moves))(*moves)
     return lambda: library.run(len(moves), handles)
+
+
+PEERS = {"oneDNN": onednn, "torch": torchs, "HPTT": hptts, "NumPy": numpys}
+"""Who else moves boxes; None where one is not installed, or does not know the item or strides."""
