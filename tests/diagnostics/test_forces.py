@@ -61,17 +61,17 @@ ENTRY %main (a: f32[8,8], b: f32[8,8]) -> f32[8,8] {
 )
 def test_the_nearest_instruction_that_asks_for_a_layout(name: str, text: str | None) -> None:
     near = Neighbours(ml.read_hlo(TEXT))
-    found = near.force(near.find(name))
+    found = near.force(near.module.instruction(name))
     assert (None if found is None else str(found)) == text
 
 
 def test_producer_and_readers_are_behind_those_that_only_name_values() -> None:
     near = Neighbours(ml.read_hlo(TEXT))
-    producer = near.producer(near.find("copy.2"))
+    producer = near.producer(near.module.instruction("copy.2"))
     assert producer is not None
     assert producer.name == "w"
-    assert [i.name for i in near.readers(near.find("copy.1"))] == ["w"]
-    assert near.producer(near.find("a")) is None
+    assert [i.name for i in near.readers(near.module.instruction("copy.1"))] == ["w"]
+    assert near.producer(near.module.instruction("a")) is None
 
 
 def test_the_report_says_why_a_copy_is_there() -> None:
@@ -94,7 +94,7 @@ def test_the_report_says_why_a_copy_is_there() -> None:
 )
 def test_recorded_programs(program: str, name: str, words: str) -> None:
     near = Neighbours(tpu_dumps.module(program))
-    assert words in str(near.force(near.find(name)))
+    assert words in str(near.force(near.module.instruction(name)))
 
 
 @pytest.mark.slow

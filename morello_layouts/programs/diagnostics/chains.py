@@ -242,7 +242,8 @@ def _chain(
 ) -> MoveChain:
     """Return the chain of some moves that together read a value."""
     last = steps[-1]
-    is_free = len(moves.reads[last.name]) == 1 and _keeps_bytes(read)
+    types = read.operand_type, read.result_type
+    is_free = len(moves.reads[last.name]) == 1 and _keeps_bytes(read.map, *types)
     is_free &= len(steps) > 1 or last.opcode == "fusion"  # a copy of the same bytes is a wish
     needless = [step for step in steps if moves.written[step.name] and (is_free or step != last)]
     verdict: Literal["free", "one pass", "kept"]
@@ -268,15 +269,11 @@ def _after(outer: IndexingMap, inner: IndexingMap) -> IndexingMap:
     return outer.compose(inner).simplify()
 
 
-def _keeps_bytes(read: OperandRead) -> bool:
-    """Whether each element of the result lies where it lay in the source."""
-    x, y = read.operand_type, read.result_type
-    return x is not None and x.byte_size == y.byte_size and _keeps_places(read.map, x, y)
-
-
 @lru_cache(CHAIN_MAPS)
-def _keeps_places(reads: IndexingMap, x: XlaShape, y: XlaShape) -> bool:
+def _keeps_bytes(reads: IndexingMap, x: XlaShape | None, y: XlaShape) -> bool:
     """Whether each element of an array y lies where that of x lies from which it comes."""
+    if x is None or x.byte_size != y.byte_size:
+        return False
     if len(reads.variables) == len(y.shape):
         before, after = offset_of(x), offset_of(y)
         for dim in range(-1, len(y.shape)):

@@ -214,13 +214,11 @@ class FleetReport(Report):
         rows = [
             {"table": name, **asdict(row)} for name in names for row in getattr(self, f"by_{name}")
         ]
+        kinds = dict.fromkeys(("table", "key"), pyarrow.string())
+        kinds |= dict.fromkeys(("bytes", "count", "programs"), pyarrow.int64())
         with written(path) as beside:
-            parquet.write_table(pyarrow.Table.from_pylist(rows, _schema(pyarrow)), str(beside))
-
-
-def _schema(pyarrow: Any) -> Any:
-    numbers = [(name, pyarrow.int64()) for name in ("bytes", "count", "programs")]
-    return pyarrow.schema([("table", pyarrow.string()), ("key", pyarrow.string()), *numbers])
+            table = pyarrow.Table.from_pylist(rows, pyarrow.schema(kinds))
+            parquet.write_table(table, str(beside))
 
 
 _COLUMNS: Final[Columns[FleetRow]] = (

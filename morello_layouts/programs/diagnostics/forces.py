@@ -93,18 +93,12 @@ class Neighbours:
 
     def __init__(self, module: HloModule) -> None:
         self.module = module  #: the program.
-        self._instructions: dict[str, HloInstruction] = {}
         self._readers: dict[str, list[HloInstruction]] = defaultdict(list)
         entry = next((c for c in module.computations if c.is_entry and c.instructions), None)
         self._outputs = frozenset() if entry is None else frozenset({entry.root.name})
         for instruction in module.instructions:
-            self._instructions[instruction.name] = instruction
             for name in dict.fromkeys(instruction.operand_names):
                 self._readers[name].append(instruction)
-
-    def find(self, name: str) -> HloInstruction:
-        """Return the instruction of a name."""
-        return self._instructions[name]
 
     def producer(self, instruction: HloInstruction) -> HloInstruction | None:
         """Return the instruction that makes the first operand, behind those that only name it."""

@@ -207,9 +207,8 @@ def _proof(opcode: str, x: XlaShape, y: XlaShape, order: str) -> tuple[bool | No
         from morello_layouts.proof import is_bitcast  # loads ISL
 
     is_known = all(isinstance(n, int) for n in (*one.dims, *other.dims))
-    pair = map(index_map_of, (one, other)) if is_known else met(Subject(one), Subject(other))
-    given, result = pair
-    answer = is_bitcast(given, result, how)
+    a, b = map(index_map_of, (one, other)) if is_known else met(Subject(one), Subject(other))
+    answer = is_bitcast(a, b, how)
     is_named = answer.holds and opcode == "bitcast" and " " in answer.correspondence
     return answer.holds, answer.kind, answer.correspondence if is_named else answer.reason
 

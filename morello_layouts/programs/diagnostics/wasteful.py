@@ -214,7 +214,13 @@ def wasteful_arrays(
     size = sum(cache.sum_of(arrays).reserved_bytes for arrays in entry)
     size = max(size + max((cache.bytes_of(x).reserved_bytes for x in same), default=0), of)
     arrays = (
-        _wasteful(found, sorted(defined, key=_line), near, outputs, (generation, size))
+        _wasteful(
+            found,
+            sorted(defined, key=lambda b: b.instruction.line),
+            near,
+            outputs,
+            (generation, size),
+        )
         for found, defined in known[:top]
     )
     return tuple(arrays), len(known)
@@ -228,6 +234,7 @@ def _wasteful(
     program: tuple[str, int],
 ) -> WastefulArray:
     generation, size = program
+    defined = sorted(defined, key=lambda each: each.instruction.line)
     stored = [b for b in defined if b.is_parameter or _is_output(b, outputs)]
     inside = next((b.instruction for b in defined if b not in stored), None)
     producer = None if inside is None else near.producer(inside)
@@ -255,10 +262,6 @@ def _is_output(buffer: Buffer, outputs: frozenset[tuple[str, tuple[int, ...]]]) 
     """Whether a program returns an array, or the tuple that it is in."""
     name, path = buffer.instruction.name, buffer.path
     return any((name, path[:k]) in outputs for k in range(len(path) + 1))
-
-
-def _line(buffer: Buffer) -> int:
-    return buffer.instruction.line
 
 
 def _space_counts(buffers: Iterable[Buffer]) -> tuple[tuple[int, int], ...]:

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from math import prod
 from typing import Any, Final, NamedTuple, NoReturn
 
 from morello_layouts.core.limits import HLO_JOINS, MAP_TEXT, MLIR_TYPES, NESTED_TUPLES
@@ -292,7 +293,4 @@ def stages(text: str, shape: tuple[int, ...]) -> int:
     """
     dims = _DIMS.search(text)
     sizes = [int(n) for n in dims[0][1:-1].split("x")] if dims else []
-    found = 1
-    for n in sizes[: max(len(sizes) - len(shape), 0)]:
-        found *= n
-    return found
+    return prod(sizes[: max(len(sizes) - len(shape), 0)])
