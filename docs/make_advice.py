@@ -16,8 +16,9 @@ from morello_layouts.programs.report import bytes_text
 ROOT: Final = Path(__file__).parent.parent
 PAGE: Final = ROOT / "docs" / "tpu_advice.md"
 RESULTS: Final = ROOT / "tests" / "data" / "tpu_advice.jsonl"
-MARK: Final = "<!-- the table: python docs/generate.py -->\n"
-COLUMNS: Final = ("program", "TPU", "HBM at the peak", "copies and relayouts", "cycles", "changes",
+BEGIN: Final = "<!-- begin advice: made by docs/generate.py -->\n"
+END: Final = "<!-- end advice -->\n"
+COLUMNS: Final = ("program", "HBM at the peak", "copies and relayouts", "cycles", "changes",
                   "of the program itself", "saves memory alone", "tried", "s")  # fmt: skip
 OUTSIDE: Final = ("donation", "element type")
 
@@ -47,7 +48,7 @@ def cells(row: dict[str, Any]) -> Iterator[str]:
     """Yield the cells of a program's row."""
     best = first(row)
     pair = (row["before"], (best or {"after": row["before"]})["after"])
-    yield from (row["program"], row["generation"])
+    yield row["program"]
     for key in ("peak_bytes", "moved_bytes"):
         yield " → ".join(bytes_text(figures[key]) for figures in pair)
     yield " → ".join(f"{f['cycles']:,}" if f["cycles"] else "?" for f in pair)
@@ -98,10 +99,19 @@ def saved(before: dict[str, Any], after: dict[str, Any], key: str) -> float:
     return 1 - float(after[key]) / float(before[key])
 
 
+def tables() -> Iterator[str]:
+    """Yield the table of each generation."""
+    for generation, some in groupby(rows(), key=itemgetter("generation")):
+        yield f"**{generation}**\n"
+        for row in (COLUMNS, ["---"] * len(COLUMNS), *map(cells, some)):
+            yield f"| {' | '.join(row)} |"
+        yield ""
+
+
 def pages() -> dict[Path, str]:
-    """Return the committed page with its table."""
-    head, _, tail = PAGE.read_text(encoding="utf-8").split(MARK)
-    table = [COLUMNS, ["---"] * len(COLUMNS), *map(cells, rows())]
-    lines = [f"| {' | '.join(row)} |" for row in table]
+    """Return the committed page with its tables."""
+    head, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    _, _, tail = rest.partition(END)
     text = fill(" ".join(sentences()), 120)
-    return {PAGE: f"{head}{MARK}\n" + "\n".join(lines) + f"\n\n{text}\n\n{MARK}{tail}"}
+    made = "\n".join(tables())
+    return {PAGE: f"{head}{BEGIN}\n{made}\n{text}\n\n{END}{tail}"}
