@@ -259,7 +259,7 @@ def _lengths(source: DimensionDigits, target: DimensionDigits, itemsize: int) ->
             found[dim] = n
     for minor in zip(*(order[::-1] for order in orders), strict=True):
         longer = {*minor}
-        while longer and 2 ** len(longer) * prod(found) * itemsize <= _ENOUGH:
+        while longer and 2 * prod(found) * itemsize <= _ENOUGH:
             for dim in longer:
                 found[dim] *= 2
             longer = {dim for dim in minor if (most[dim] or found[dim] + 1) > found[dim]}
@@ -381,11 +381,10 @@ def with_image(nest: Nest) -> list[Nest]:
     >>> nest.image, nest.inner_loops, image_of(nest).run
     (1920, 2, 1920)
     """
-    found = _with_image(nest)
-    if _writes_lines(found[0]):
+    found, micro = _with_image(nest), nest.micro
+    if not isinstance(micro, CopyRun) or _writes_lines(found[0]):
         return found
-    micro = nest.micro
-    return [replace(nest, micro=replace(micro, parts=True)) if isinstance(micro, CopyRun) else nest]
+    return [replace(nest, micro=replace(micro, parts=True))]
 
 
 def _with_image(nest: Nest) -> list[Nest]:

@@ -67,7 +67,7 @@ def vectorize(
     >>> domain = Domain(0, 0, (CopyAxis(8, 1000, 128), CopyAxis(128, 1, 1)))
     >>> (nest,) = vectorize(domain, 4)
     >>> nest.loops, nest.micro
-    ((CopyAxis(count=8, source=4000, target=512, clamp=None),), CopyRun(size=512))
+    ((CopyAxis(count=8, source=4000, target=512, clamp=None),), CopyRun(size=512, parts=False))
     """
     swizzled = [axis for axis in domain.axes if axis.xor is not None]
     if swizzled:
