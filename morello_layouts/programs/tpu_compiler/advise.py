@@ -119,7 +119,7 @@ class _Trials:
         key = f"{self.generation}_{key}" + ("_memory" if compiler.until else "")
         if key in self.known:
             return self.known[key]
-        kept = self.memory and self.memory / f"{key}.3_{_version()}.json"
+        kept = self.memory and self.memory / f"{key}.4_{_version()}.json"
         found = _read(kept) if kept else None
         if found is None:
             found = self._compiled(module, devices, compiler)

@@ -30,7 +30,8 @@ from morello_layouts.programs.tpu_compiler.process import (
 )
 
 _ALLOCATION: Final = regex(
-    r"^allocation [0-9]{1,18}: size ([0-9]{1,18})(?:, color ([0-9]{1,9}))?", re.MULTILINE
+    r"^allocation [0-9]{1,18}: size ([0-9]{1,18})(?:, color ([0-9]{1,9}))?(?!.*, thread-local)",
+    re.MULTILINE,
 )
 _CYCLES: Final = regex(r'"estimated_cycles":"([0-9]{1,18})"')
 _NUMBER: Final = regex(r"[0-9]{1,18}", re.ASCII)
@@ -62,9 +63,12 @@ class Figures:
 def peaks(assignment: str) -> tuple[int, int]:
     """Return the bytes of HBM and of VMEM in the compiler's dump of its buffer assignment.
 
+    What is local to a computation that another one calls, "thread-local", is not reserved.
+
     >>> peaks('''BufferAssignment:
     ... allocation 0: size 4096, parameter 0, shape |f32[8,128]| at ShapeIndex {}:
-    ... allocation 1: size 512, color 1, preallocated-temp:''')
+    ... allocation 1: size 512, color 1, preallocated-temp:
+    ... allocation 2: size 8192, page 0, thread-local:''')
     (4096, 512)
     """
     bytes_of = {0: 0, 1: 0}
