@@ -31,6 +31,11 @@ PLACES = [
     (("explain",), 'write for example morello-layouts explain "bf16[10,200]{1,0:T(8,128)(2,1)}"'),
     (("explain", "[1, 0]", "6x8"), 'write --shape "6x8"'),
     (("simplify", "i//2", "i<8", "j<3"), 'write --bounds "i<8,j<3"'),
+    (("simplify", "i//2 + j", "i<8, j<3"), 'write --bounds "i<8,j<3"'),
+    (("simplify", "i//2", "--range", "i=0..3"), 'write --bounds "i=0..3"'),
+    (("simplify", "i", "//", "2"), "write a text that has spaces in quotes"),
+    (("banks", "f16[64,64]", "--access", "column"), "write the value without --access"),
+    (("agree", "--producer", "f32[6]", "f32[6]"), "write the value without --producer"),
     (("prove", "f32[M]", "--bounds", "M=8"), 'write --assuming "M % 8 == 0, N <= 128"'),
 ]
 
@@ -53,6 +58,19 @@ def test_a_long_value_is_refused_at_once(arguments: tuple[str, ...]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     assert ended.value.code == Status.BAD_INPUT
+
+
+def test_a_name_that_no_fragment_has_is_told() -> None:
+    result = run("fragments", "za1")
+    assert (result.exit_code, result.stdout) == (1, "no name begins so; mlay fragments lists all\n")
+
+
+def test_an_option_that_is_a_value_is_not_likened_to_another(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        main(("banks", "f16[64,64]", "--access", "column"))
+    assert "Did you mean" not in capsys.readouterr().err
 
 
 def test_a_file_in_place_of_a_layout(tmp_path: Path) -> None:

@@ -63,7 +63,8 @@ def _picture_lines(panels: Sequence[Panel], medium: Medium) -> Iterator[Line]:
 
 def fragment_list(found: tuple[str, ...], _file: str | None) -> Answer:
     """Return the texts of fragments as the command shows them."""
-    return Answer({"fragments": found}, "\n".join(found), holds=bool(found))
+    text = "\n".join(found) or "no name begins so; mlay fragments lists all"
+    return Answer({"fragments": found}, text, holds=bool(found))
 
 
 def notation_list(name: str | None = None) -> Answer:

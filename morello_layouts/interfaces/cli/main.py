@@ -120,8 +120,11 @@ def _run(arguments: Sequence[str] | None) -> int:
         if sys.stdout is not None:  # None if the process was started with it closed
             sys.stdout.flush()
     except click.ClickException as error:
+        fix = _placed(error) if isinstance(error, click.UsageError) else None
+        if fix and isinstance(error, click.NoSuchOption):
+            error = click.NoSuchOption(error.option_name, ctx=error.ctx)  # without a guess
         error.show()
-        if isinstance(error, click.UsageError) and (fix := _placed(error)):
+        if fix:
             print_error(fix)
         return Status.BAD_INPUT
     except (click.Abort, KeyboardInterrupt):
@@ -150,14 +153,19 @@ def _placed(error: click.UsageError) -> str | None:
         example = re.search(r"^ *morello-layouts .*", command.epilog or "", re.MULTILINE)
         return example and f"write for example {example[0].strip()}"
     options = [name for param in command.params for name in param.opts]
-    if isinstance(error, click.NoSuchOption) and error.option_name == "--bounds":
-        return 'write --assuming "M % 8 == 0, N <= 128"' if "--assuming" in options else None
+    if isinstance(error, click.NoSuchOption) and error.ctx:
+        if error.option_name == "--bounds" and "--assuming" in options:
+            return 'write --assuming "M % 8 == 0, N <= 128"'
+        values = re.findall(r"\w+", " ".join(command.collect_usage_pieces(error.ctx)))
+        is_value = error.option_name[2:].upper() in values
+        return f"write the value without {error.option_name}" if is_value else None
     extra = re.search(r"unexpected extra arguments? \((.*)\)$", error.message)
+    parts = [part for part in extra[1].split() if part[:2] != "--"] if extra else []
     for option, value in _VALUES.items():
-        if extra and option in options and all(map(value.search, extra[1].split())):
-            values = ",".join(extra[1].split()) if option == "--bounds" else extra[1]
-            return f'write {option} "{values}"'
-    return None
+        if parts and option in options and all(map(value.search, parts)):
+            between = "," if option == "--bounds" else " "
+            return f'write {option} "{between.join(part.strip(between) for part in parts)}"'
+    return "write a text that has spaces in quotes" if parts else None
 
 
 def _discard_output() -> None:
