@@ -62,3 +62,8 @@ def test_other_answers_are_found_and_recorded(
     assert recorded.record(path) == 2
     check(path)
     assert path.read_text("utf-8").count("→") == 3
+
+
+def test_a_question_for_help_records_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    recorded.main(["--help"])
+    assert capsys.readouterr().out.startswith("Recorded answers")

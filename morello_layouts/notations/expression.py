@@ -34,6 +34,7 @@ _SYNTAX = Syntax(
     form="an expression is made of integers, names, + - * // % << >> & ^ |, "
     "floor(a/b), ceil(a/b), Mod(a, b)",
     example="write for example (32*i + j)//8",
+    hints={"=>": "write >=", "=<": "write <=", "=": "write ==, or only what stands behind ="},
 )
 
 _FUNCTION = Syntax(

@@ -13,7 +13,7 @@ from functools import partial
 from math import prod
 from typing import Any, Final, NoReturn
 
-from morello_layouts.core.checks import as_permutation
+from morello_layouts.core.checks import as_permutation, shown
 from morello_layouts.core.description import count
 from morello_layouts.core.expr import standard
 from morello_layouts.core.expr.sizes import SizeExpr
@@ -360,8 +360,9 @@ def _nki(call: Call) -> Any:
     memory, element = getattr(buffer, "name", ""), _element(dtype)
     fix = "write nl.ndarray((128, 64), dtype=nl.float32, buffer=nl.sbuf)"
     if element is None or memory not in ("sbuf", "psum", "hbm", "private_hbm", "shared_hbm"):
-        why = "a layout of NumPy has strides, one of NKI a memory"
-        _refuse("ndarray: expected a type, and a memory of AWS's NKI", why, fix)
+        found = " and ".join(shown(getattr(given, "name", given)) for given in (dtype, buffer))
+        why = "the memories of AWS's NKI are sbuf, psum and hbm; a layout of NumPy has strides"
+        _refuse(f"ndarray: expected a type and a memory of NKI, got {found}", why, fix)
     sizes = list(shape.values) if isinstance(shape, Call) else []
     if sizes and getattr(sizes[0], "name", "") == "par_dim":
         shape.values[0] = sizes.pop(0).get("size", 0)

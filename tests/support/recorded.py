@@ -201,6 +201,9 @@ def record(path: Path) -> int:
 
 def main(arguments: list[str]) -> None:
     """Record files, or all, and say what changed."""
+    if {"-h", "--help"} & set(arguments):
+        print(__doc__)
+        return
     for path in [Path(name).resolve() for name in arguments] or sorted(RECORDED.glob("**/*.txt")):
         print(f"{record(path):5} other answers in {path.relative_to(DATA)}")
 

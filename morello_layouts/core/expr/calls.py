@@ -116,7 +116,7 @@ def require_positive(number: Int) -> None:
         raise LayoutError(
             f"{number} is not a divisor",
             "the divisor of a floor or mod must be known to be a positive integer",
-            "write a positive divisor; a name needs the bound 1 or more: N=1..",
+            "give a positive divisor; a name for it needs the bound 1 or more: M=1..",
         )
 
 

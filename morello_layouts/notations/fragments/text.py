@@ -47,7 +47,7 @@ _IGNORED: Final = regex(
     r"|\.(?:shared(?:::cta)?|pack::16b|unpack::16b)\b|(?<=gfx1[12])\w\w\b|\bgfx9\w+\s+",
     re.IGNORECASE,
 )
-_WORDS: Final = regex(r"\s*((?:gfx\w+\s+)?\S*)\s*(\S*)\s*(\S*)\s*")
+_WORDS: Final = regex(r"\s*((?:(?:gfx|[sz]vl)\w+\s+)?\S*)\s*(\S*)\s*(\S*)\s*")
 _OVER: Final = regex(r"(.*?)\bover\b", re.DOTALL)
 _SHAPE: Final = regex(r"\s*(\d+(?:\s*x\s*\d+)*)\s*")
 _ENOUGH: Final = 12
@@ -315,7 +315,8 @@ def _meaning(axis: Axis, layout: FragmentLayout) -> str:
     same = f"; {count(copies, axis.name)} hold the same element" if copies > 1 else ""
     (held,) = known([prod(digit.radix for digit in axis.digits)])
     some = f"; {held} of them hold elements" if held < axis.size else ""
-    return f"{count(axis.size, axis.name)}: {formula}, the first part slowest{same}{some}"
+    order = ", the first part slowest" if len(own.digits) > 1 else ""
+    return f"{count(axis.size, axis.name)}: {formula}{order}{same}{some}"
 
 
 def _headline(layout: FragmentLayout) -> str:

@@ -184,7 +184,10 @@ REFUSED = [
     ("zvl256b vmadot A", "expected e4, e8 or e16 before it"),
     ("nl.ndarray((256, 4), dtype=nl.float32, buffer=nl.sbuf)", "up to 128 partitions"),
     ("nl.ndarray((2, nl.par_dim(128), 4), nl.float32, nl.sbuf)", "expected the first dimension"),
-    ("np.ndarray((3, 4))", "a memory of AWS's NKI"),
+    ("np.ndarray((3, 4))", "a memory of NKI, got None and None"),
+    ("nl.ndarray((3, 4), nl.float33, nl.sbuf)", "got 'float33' and 'sbuf'"),
+    ("svl512 za1.w", "no instruction has the name 'svl512 za1.w'"),
+    ("zvl256b vint32m16_t", "no instruction has the name 'zvl256b vint32m16_t'"),
 ]
 
 
