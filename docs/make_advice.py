@@ -73,8 +73,9 @@ def sentences() -> Iterator[str]:
     for generation, some in groupby(rows(), key=itemgetter("generation")):
         count = Counter(help_of(row) for row in some if not row["drawn"])
         yield (
-            f"Of the {count.total()} programs on {generation}, {count['first']} have a change of "
-            f"the program itself in the first list, and {count['second']} more in the second; "
+            f"Of the first {count.total()} programs on {generation}, {count['first']} have a "
+            "change of the program itself in the first list, and "
+            f"{count['second']} more in the second; "
             f"{count['outside']} have donation or narrower arguments alone, {count['nothing']} "
             "nothing."
         )
@@ -84,8 +85,8 @@ def sentences() -> Iterator[str]:
     ]
     held = [pair for pair in smaller if saved(*pair, "bytes_by_jax") > 0.01]
     yield (
-        f"A judge compiled the programs of {len(judged)} changes once more, and asked JAX for "
-        f"their memory: of {len(smaller)} that promise a smaller peak, {len(held)} keep it."
+        f"JAX was asked for the memory of the programs of {len(judged)} changes, compiled once "
+        f"more: of {len(smaller)} that promise a smaller peak, {len(held)} keep it."
     )
     apart = [
         f"{row['program']} on {row['generation']} ({bytes_text(row['before']['bytes_by_jax'])})"

@@ -169,7 +169,7 @@ QUESTIONS: Final = {
         ),
         Question(
             "What makes my TPU program better?", "`mlay tpu-compile FILE.py:NAME --advise`",
-            "tpu.diagnose, tpu.advise", "tpu", "advice on twenty programs | docs/tpu_advice.md",
+            "tpu.diagnose, tpu.advise", "tpu", "advice on 26 programs | docs/tpu_advice.md",
             "tpu-compile", "", "compile advise optimize tpu_compile",
         ),
         Question(

@@ -1,4 +1,4 @@
-"""Advice on twenty programs and some more, promises compiled again and judged by JAX.
+"""Advice on 26 programs and some more, promises compiled again and judged by JAX.
 
 ``python tests/benchmarks/tpu_advice.py MEMORY [MINUTES [GENERATION …]]`` needs the extra ``[tpu]``
 and a minute or two of one processor for a program; MEMORY is a folder that keeps the figures of
