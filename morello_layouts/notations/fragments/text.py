@@ -47,7 +47,7 @@ _IGNORED: Final = regex(
     r"|\.(?:shared(?:::cta)?|pack::16b|unpack::16b)\b|(?<=gfx1[12])\w\w\b|\bgfx9\w+\s+",
     re.IGNORECASE,
 )
-_WORDS: Final = regex(r"\s*((?:(?:gfx|[sz]vl)\w+\s+)?\S*)\s*(\S*)\s*(\S*)\s*")
+_WORDS: Final = regex(r"\s*((?:(?:gfx|[sz]vl)\w+\s+(?:e\d+\s+)?)?\S*)\s*(\S*)\s*(\S*)\s*")
 _OVER: Final = regex(r"(.*?)\bover\b", re.DOTALL)
 _SHAPE: Final = regex(r"\s*(\d+(?:\s*x\s*\d+)*)\s*")
 _ENOUGH: Final = 12
@@ -158,9 +158,10 @@ def _beginning_alike(prefix: str) -> list[str]:
     found: list[str] = []
     while len(found) < _ENOUGH and prefix:
         first = bisect_left(keys, prefix)
-        near = keys[first : first + _CANDIDATES]
-        found = [each for each in near if each.startswith(prefix)]
-        prefix = prefix[:-1]
+        near = [each for each in keys[first : first + _CANDIDATES] if each.startswith(prefix)]
+        if found and len(near) == _CANDIDATES:  # there are more, and these are not the nearest
+            break
+        found, prefix = near, prefix[:-1]
     return found
 
 

@@ -324,9 +324,11 @@ def item_type(given: Any) -> np.dtype[Any]:
 
     If a name means different types in XLA and NumPy, as ``u8`` does, XLA's meaning counts.
 
-    >>> item_type("bf16"), item_type("u8"), item_type("float32")
-    (dtype('uint16'), dtype('uint8'), dtype('float32'))
+    >>> item_type("bf16"), item_type("u8"), item_type("b32"), item_type("float32")
+    (dtype('uint16'), dtype('uint8'), dtype('uint32'), dtype('float32'))
     """
+    if isinstance(given, str) and given in ("b8", "b16", "b32", "b64"):  # fragments of any type
+        given = f"u{given[1:]}"
     try:
         known = isinstance(given, str) and given in ELEMENT_BITS
         dtype = np.dtype(numpy_type(given) if known else given)

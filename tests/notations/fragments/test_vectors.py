@@ -186,6 +186,8 @@ REFUSED = [
     ("nl.ndarray((2, nl.par_dim(128), 4), nl.float32, nl.sbuf)", "expected the first dimension"),
     ("np.ndarray((3, 4))", "a memory of NKI, got None and None"),
     ("nl.ndarray((3, 4), nl.float33, nl.sbuf)", "got 'float33' and 'sbuf'"),
+    ("svl512 svmopa_za33_s8_m A", "nearest are svl512 svmopa_za32_s8_m"),
+    ("zvl256b e8 vmadott A", "nearest are zvl256b e8 vmadot "),
     ("svl512 za1.w", "no instruction has the name 'svl512 za1.w'"),
     ("zvl256b vint32m16_t", "no instruction has the name 'zvl256b vint32m16_t'"),
 ]
