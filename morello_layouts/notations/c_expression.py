@@ -32,6 +32,7 @@ from morello_layouts.notations.grammar import INT, NAME, Source, Syntax, Termina
 _SYNTAX: Final = Syntax(
     form="an index expression of C is made of integers, names, + - * / % << >> & ^ | and casts",
     example="write for example (tid & 7) * 64 + (tid >> 3)",
+    hints={"/": "write / once: // begins a comment in C"},
 )
 
 

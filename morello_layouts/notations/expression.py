@@ -506,7 +506,9 @@ def _unclear(part: str, at: int, text: str) -> ParseError:
     return ParseError(
         f"a bound: expected a name and its values, got {shown(part.strip())}",
         "0..7 has both ends, range(8) and a size of 8 end at 7; bounds have commas between them",
-        "write i=0..7, 0<=i<8, i in range(8), or the size i=8",
+        "write what divides it in assuming, not here"
+        if "%" in part
+        else "write i=0..7, 0<=i<8, i in range(8), or the size i=8",
         text=text,
         position=at + len(part) - len(part.lstrip()),
     )
