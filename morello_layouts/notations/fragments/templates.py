@@ -395,8 +395,9 @@ def _za_tile(length: int, found: re.Match[str]) -> Mapping[str, Operand]:
 def _outer_product(length: int, found: re.Match[str]) -> Mapping[str, Operand]:
     """The two vectors of an outer product; those of ``su`` and ``us`` are of one sign each."""
     bits, a = int(found[2]), found[3].lower()
-    if a not in _OUTER[bits].split():
-        what = f"{found[0]}: expected one of {_OUTER[bits].replace(' ', ', ')}, got {a}"
+    types = [f"{found[1][0].lower()}{bits // 4}"] if found[1] else _OUTER[bits].split()
+    if a not in types:
+        what = f"{found[0]}: expected one of {', '.join(types)}, got {a}"
         raise LayoutError(what, "ACLE has these", "check the type of the vectors")
     b = a.translate(str.maketrans("su", "us")) if found[1] else a
     n, k = length // bits, bits // BITS[a]
@@ -411,7 +412,7 @@ def _register_group(length: int, found: re.Match[str]) -> Mapping[str, Operand]:
     kind = {"int": "s", "uint": "u", "float": "f", "bfloat": "bf"}[found[1].lower()]
     bits, count, fields = int(found[2]), int(found[4]), int(found[5] or 1)
     part, group = (count, 1) if found[3] else (1, count)
-    if kind + found[2] not in BITS or bits * part > 64 or group * fields > 8:
+    if kind + found[2] not in BITS or not 8 <= bits <= 64 // part or group * fields > 8:
         raise LayoutError(
             f"{found[0]}: expected a type of RISC-V's vectors",
             "an element of n bits has n/64 of a register or more, and a type 8 registers or fewer",
@@ -448,10 +449,10 @@ _LENGTH: Final = regex(r"(svl|zvl)(\d{1,9})b?\s+", re.IGNORECASE)
 _VECTORS: Final[Sequence[tuple[re.Pattern[str], tuple[str, int, int], _Read, str, str, Any]]] = (
     (regex(r"za(\d{1,9})\.([bhsdq])(?=\s|\Z)", re.IGNORECASE), ("svl", 128, 2048), _za_tile,
      "tile of Arm's array ZA", "svl512 za1.s", {}),
-    (regex(r"sv(su|us)?mop[as]_za(16|32|64)\[?_([a-z]+\d+)\]?_m(?=\s|\Z)", re.IGNORECASE),
-     ("svl", 128, 2048), _outer_product, "sum of outer products of Arm's SME",
+    (regex(r"sv(su|us)?mop[as]_za(?(1)(?!16))(16|32|64)\[?_([a-z]+\d+)\]?_m(?=\s|\Z)",
+           re.IGNORECASE), ("svl", 128, 2048), _outer_product, "sum of outer products of Arm's SME",
      "svl512 svmopa_za32_s8_m A", {"C": "a tile: ask svl512 za0.s"}),
-    (regex(r"v(u?int|b?float)(\d{1,9})m(f?)([1248])(?:x([2-8]))?_t(?=\s|\Z)", re.IGNORECASE),
+    (regex(r"v(u?int|b?float)(\d{1,9})m(f(?!1))?([1248])(?:x([2-8]))?_t(?=\s|\Z)", re.IGNORECASE),
      ("zvl", 64, 1 << 16), _register_group, "register group of RISC-V", "zvl256b vint32m4_t", {}),
     (regex(r"(?:e(4|8|16)\s+)?v(?:(f)madot|madot(us?|su)?)(?=\s|\Z)", re.IGNORECASE),
      ("zvl", 128, 4096), _dot_product, "dot product of SpacemiT's matrices", "zvl256b e8 vmadot A",
