@@ -19,6 +19,7 @@ from morello_layouts.core.expr import standard
 from morello_layouts.core.expr.sizes import SizeExpr
 from morello_layouts.core.layout import ELEMENT_BITS, Arrays, ElementType, nearest_type
 from morello_layouts.core.lazy import regex
+from morello_layouts.core.limits import FRAGMENT_PLACES
 from morello_layouts.core.recipe import DimDigit
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.notations.calls import BRACKETS, Call, CallReader
@@ -378,7 +379,8 @@ def _nki(call: Call) -> Any:
         _refuse("ndarray: expected up to 128 partitions, and sizes of what each holds", why, fix)
     partition, *free = (DimDigit(k, 1, n) for k, n in enumerate(dims))
     name = f"nl.ndarray({dims}, dtype=nl.{dtype}, buffer=nl.{memory})"
-    formula = partial(in_order, dims, prod(dims[1:]))
+    few = prod(dims) <= FRAGMENT_PLACES
+    formula = partial(in_order, dims, prod(dims[1:])) if few else None
     return FragmentLayout(
         name, dims, (Axis("partition", (partition,)), Axis("offset", tuple(free))), element,
         standard(len(dims)), formula, f"tensor of AWS's NKI in {memory}",

@@ -163,6 +163,12 @@ def test_tensors_of_nki(shape: tuple[int, ...]) -> None:
     assert ml.parse(str(layout)) == layout
 
 
+def test_a_long_tensor_of_nki_is_not_counted_place_by_place() -> None:
+    m = ml.index_map(f"nl.ndarray((128, {10**12}), dtype=nl.float32, buffer=nl.sbuf)")
+    assert ml.verify(m).holds
+    assert m(3, 7) == 3 * 10**12 + 7
+
+
 def test_a_tensor_of_nki_in_device_memory() -> None:
     m = ml.index_map("h = nl.ndarray((4, 128, 64), nl.bfloat16, nl.shared_hbm)")
     assert str(m) == "(d0, d1, d2) -> 8192*d0 + 64*d1 + d2"
