@@ -61,7 +61,7 @@ python_use_unqualified_type_names = True
 # Types of other libraries: their references would need the network.
 nitpick_ignore_regex = [
     ("py:.*", r"(collections\.abc|numpy|np|os|pathlib|sympy|types|fractions)\..*"),
-    ("py:class", "NDArray"),
+    ("py:class", "NDArray|Mask"),
     # Type variables, and types that only the package itself passes to constructors.
     (
         "py:class",

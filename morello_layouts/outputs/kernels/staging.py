@@ -50,6 +50,9 @@ from morello_layouts.outputs.kernels.vectorize import vectorize
 # Bytes to which a block grows: it stays in the first cache.
 _ENOUGH: Final = 1 << 14
 
+# Bytes of a block from which registers permute its tiles; plain loops are shorter, and read better.
+_FEW: Final = 512
+
 # The longest dimension of which a block holds all, as of the 3 by 3 weights of a convolution.
 _SHORT: Final = 16
 
@@ -314,8 +317,9 @@ class _BlockGrid:
             DimensionDigits(within, tuple(chains))
             for chains in (self.source.chains, plain, self.target.chains)
         )
-        into = _nests(a, stage, self.itemsize, streams=False)
-        out = _nests(stage, b, self.itemsize, streams=self.streams)
+        tiles = prod(self.lengths) * self.itemsize >= _FEW
+        into = _nests(a, stage, self.itemsize, streams=False, tiles=tiles)
+        out = _nests(stage, b, self.itemsize, streams=self.streams, tiles=tiles)
         return self._placed(runs, into, out) if into and out else None
 
     def _placed(
@@ -344,7 +348,7 @@ def _runs(size: Int, length: int) -> list[_Run]:
 
 @lru_cache(maxsize=64)  # the plans for near and for far targets have most nests in common
 def _nests(
-    a: DimensionDigits, b: DimensionDigits, itemsize: int, *, streams: bool
+    a: DimensionDigits, b: DimensionDigits, itemsize: int, *, streams: bool, tiles: bool
 ) -> tuple[Nest, ...]:
     read, written = a.growth, b.growth
     shared = shared_jumps(read, written) if read and written else None
@@ -352,7 +356,7 @@ def _nests(
     return tuple(
         replace(nest, domain=k)
         for k, domain in enumerate(domains or ())
-        for nest in vectorize(domain, itemsize, streams=streams, tiles=True)
+        for nest in vectorize(domain, itemsize, streams=streams, tiles=tiles)
     )
 
 
