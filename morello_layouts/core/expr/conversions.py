@@ -265,20 +265,22 @@ def latex_int(value: Int) -> str:
 def _latex_monomial(c: int, monomial: Monomial) -> str:
     count, powers = cancel_quotients(abs(c), monomial)
     factors = [
-        _latex_base(base) if power == 1 else f"{_latex_base(base)}^{{{power}}}"
+        _latex_base(base) if power == 1 else f"{_latex_base(base, is_power=True)}^{{{power}}}"
         for base, power in powers
     ]
     lead = [str(count)] if count != 1 or not monomial else []
     return " ".join(lead + factors)
 
 
-def _latex_base(base: SizeAtom | SizeExpr) -> str:
+def _latex_base(base: SizeAtom | SizeExpr, *, is_power: bool = False) -> str:
     if isinstance(base, str):
         return _latex_name(base)
     if isinstance(base, SizeExpr):
         return _latex_factor(base)
     fraction = rf"\frac{{{latex_int(base.numerator)}}}{{{latex_int(base.divisor)}}}"
-    return fraction if base.exact else rf"\left\lceil {fraction} \right\rceil"
+    if not base.exact:
+        return rf"\left\lceil {fraction} \right\rceil"
+    return rf"\left({fraction}\right)" if is_power else fraction
 
 
 def _latex_factor(value: Int) -> str:
