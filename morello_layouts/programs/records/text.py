@@ -99,7 +99,7 @@ _SYNTAX: Final = Syntax(
 )
 _BLOCKS: Final = row("[", many(_SIZE, ",", "]"))
 _RECORD: Final = made(
-    Block,
+    lambda name="", **more: Block(name, **more),  # a text may begin with the colon
     field("name", word(Terminal("a name", r"[A-Za-z_][\w.]*")), default=""),
     field("blocks", "[", many(_SIZE, ",", "]"), default=()),
     ":",
