@@ -281,7 +281,7 @@ def _digits_of(shape: Shape, forms: Sequence[AffineExpr]) -> list[_Axes] | None:
 def digits_to_read(shape: Shape, form: AffineExpr, *, may_fall: bool = False) -> list[_Axes] | None:
     """Return the digits of each dimension, from the smallest unit on, by which offsets are read.
 
-    Their strides need not be nested, and may be 0. None if the form is no sum of digits of single
+    Their strides need not be nested, and may be 0. None if a form is not a sum of digits of single
     dimensions, or if a stride is negative and may not be.
 
     >>> from morello_layouts.core.expr import variable

@@ -434,7 +434,7 @@ class DTensorSharding(Placement):
 
 
 def _add_shard(levels: list[Level], axis: str, size: Int, factor: int) -> None:
-    """Cut what is left on a device into ``factor`` rows, and each of them along an axis.
+    """Cut the part of a device into ``factor`` rows, and each of them along an axis.
 
     Rows are pieces that an earlier strided shard left, so many of them that the axis divides these,
     or one, which is cut inside.
