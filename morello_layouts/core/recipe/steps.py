@@ -533,6 +533,9 @@ class Recipe(Displayed):
     def map_sizes(self, change: Callable[[Int], Int]) -> Recipe:
         """Return the recipe with every size changed.
 
+        Raises:
+            ShapeError: if a pitch has certainly no room for what it must hold.
+
         >>> tiled = Recipe((SizeExpr.named("N"),), (Pad((8 * SizeExpr.named("N"),)), Split((4,))))
         >>> print(tiled.map_sizes(lambda n: n if isinstance(n, int) else n.evaluate({"N": 3})))
         [3] → pad [24] → split [6,4]
@@ -553,24 +556,20 @@ class Recipe(Displayed):
                     return Replicate(tuple(map(change, sizes)))
             return step
 
-        shape, steps = tuple(map(change, self.shape)), tuple(map(changed, self.steps))
-        tail, offset = change(self.tail_padding), change(self.offset)
-        return Recipe(shape, steps, tail, offset, self.axis_names)
-
-    def at(self, values: Mapping[str, int]) -> Recipe:
-        """Return the recipe with numbers in place of its symbolic sizes.
-
-        Raises:
-            ShapeError: if a pitch has no room for what it must hold.
-        """
         for pair in self.requires:
-            n, m = (x if isinstance(x, int) else x.evaluate(values) for x in pair)
-            if n < m:
+            n, m = map(change, pair)
+            if is_nonnegative(m - n - 1):
                 raise ShapeError(
                     f"sizes: expected {pair[0]} >= {pair[1]}, got {n} and {m}",
                     "a view lies in its array, and a row ends before the next one begins",
                     f"give at least {m} for {pair[0]}",
                 )
+        shape, steps = tuple(map(change, self.shape)), tuple(map(changed, self.steps))
+        tail, offset = change(self.tail_padding), change(self.offset)
+        return Recipe(shape, steps, tail, offset, self.axis_names)
+
+    def at(self, values: Mapping[str, int]) -> Recipe:
+        """Return the recipe with numbers in place of its symbolic sizes; as :meth:`map_sizes`."""
         return self.map_sizes(lambda n: n if isinstance(n, int) else n.evaluate(values))
 
     def __str__(self) -> str:
