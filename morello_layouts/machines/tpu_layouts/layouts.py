@@ -48,7 +48,7 @@ TYPES: Final = (
     "pred",
     *("s2", "u2", "s4", "u4", "f4e2m1fn"),
     *("s8", "u8", "f8e3m4", "f8e4m3", "f8e4m3b11fnuz", "f8e4m3fn", "f8e4m3fnuz"),
-    *("f8e5m2", "f8e5m2fnuz", "f8e8m0fnu"),
+    *("f8e5m2", "f8e5m2fnuz", "f8e8m0fnu", "f6e2m3fn", "f6e3m2fn"),
     *("s16", "u16", "f16", "bf16"),
     *("s32", "u32", "f32"),
     *("s64", "u64", "f64", "c64", "c128"),
