@@ -3,8 +3,8 @@
 ``python tests/benchmarks/tpu_advice.py MEMORY [MINUTES [GENERATION …]]`` needs the extra ``[tpu]``
 and a minute or two of one processor for a program; MEMORY is a folder that keeps the figures of
 each compiled program, MINUTES what ``--minutes`` means, without a bound by default. What comes of a
-program stands in ``tests/data/tpu_advice.jsonl``, and is not asked again: take its line out for
-that. The page's tables are made of these lines by ``docs/generate.py``.
+program stands in ``tests/data/tpu_advice.jsonl``, and is asked again if figures are counted in
+another way since. The page's tables are made of these lines by ``docs/generate.py``.
 
 The judge gets the programs of the promises that the page shows, compiles them in a process of its
 own, and asks JAX for the memory: arguments, results and temporaries, less what these share.
@@ -105,6 +105,7 @@ def result(name: str, generation: str, memory: str, minutes: float) -> dict[str,
         "drawn": name in drawn_programs(),
         "generation": generation,
         "libtpu": search._version(),
+        "counting": search.COUNTING,
         "before": {**asdict(advice.before), "bytes_by_jax": before},
         "together": row(advice.together),
         "both": list(map(row, advice.advice)),
@@ -115,16 +116,16 @@ def result(name: str, generation: str, memory: str, minutes: float) -> dict[str,
 
 
 def main(memory: str, minutes: str = "inf", *generations: str) -> None:
-    """Ask what is not known yet, and add each answer as it comes."""
+    """Ask what is not known, or was counted in another way, and keep each answer as it comes."""
     search._Checks = Kept
     lines = RESULTS.read_text().splitlines() if RESULTS.exists() else []
-    known = {(row["program"], row["generation"]) for row in map(json.loads, lines)}
+    rows = {(row["program"], row["generation"]): row for row in map(json.loads, lines)}
     for generation in generations or ("v5e", "v6e"):
-        for name in asked():
-            if (name, generation) not in known:
-                row = result(name, generation, memory, float(minutes))
-                with RESULTS.open("a") as file:
-                    file.write(json.dumps(row, ensure_ascii=False) + "\n")
+        for key in ((name, generation) for name in asked()):
+            if rows.get(key, {}).get("counting") != search.COUNTING:
+                rows[key] = result(*key, memory, float(minutes))
+                texts = (json.dumps(row, ensure_ascii=False) for row in rows.values())
+                RESULTS.write_text("".join(f"{text}\n" for text in texts))
 
 
 if __name__ == "__main__":

@@ -8,10 +8,12 @@ word for what may go wrong; or ``donation``, which makes donated arguments cost 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 _PROGRAM = """HloModule jit_f
@@ -61,6 +63,17 @@ def write(dumps: Path, size: int) -> None:
     (dumps / "m.after_optimizations.txt").write_text(_PROGRAM)
     text = f"BufferAssignment:\nallocation 0: size {size}, maybe-live-out:\n"
     (dumps / "m.after_optimizations-buffer-assignment.txt").write_text(text)
+
+
+def marked(*marks: str) -> list[int]:
+    """Return the numbers of processes, other than this one, whose environment has a mark."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):
+            environment = path.read_bytes()
+            if any(mark.encode() in environment for mark in marks):
+                found.append(int(path.parent.name))
+    return [pid for pid in found if pid != os.getpid()]
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import math
 import os
+import signal
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.programs.tpu_compiler.advice import Advised
+from morello_layouts.programs.tpu_compiler.advice import Advice, Advised
 from morello_layouts.programs.tpu_compiler.compare import argument, difference
 from morello_layouts.programs.tpu_compiler.compilation import Figures
 from morello_layouts.programs.tpu_compiler.process import Compiler
@@ -416,14 +417,21 @@ def test_memory_that_costs_cycles_has_its_own_list() -> None:
     assert "donation saves more memory, 1.00 MiB → 512.00 KiB, estimated cycles 100 → 1,000" in text
 
 
-def test_interrupted_advice_holds_what_was_found() -> None:
-    def interrupt(line: str) -> None:
-        if line.startswith("tried 2 of"):
-            raise KeyboardInterrupt
+def test_ctrl_c_ends_the_search_and_a_second_one_the_program() -> None:
+    def interrupted(times: int) -> Advice:
+        signals = iter([signal.SIGINT] * times)
 
-    fake = Compiler((sys.executable, FAKE, "donation"))
-    function = jax.jit(lambda x: (x * 2, x.sum()))
-    advice = ml.tpu.advise(function, "f32[512,128]", compiler=fake, budget=9, progress=interrupt)
+        def interrupt(line: str) -> None:
+            if line.startswith("tried 2 of"):
+                for each in signals:
+                    signal.raise_signal(each)
+
+        fake, function = Compiler((sys.executable, FAKE, "donation")), lambda x: (x * 2, x.sum())
+        return ml.tpu.advise(function, "f32[512,128]", compiler=fake, budget=9, progress=interrupt)
+
+    advice = interrupted(1)
     assert advice.compiled == 2
     assert advice.left >= 7
     assert advice.together is None
+    with pytest.raises(KeyboardInterrupt):
+        interrupted(2)

@@ -2,6 +2,8 @@
 
 import json
 import os
+import signal
+import subprocess
 import sys
 import tarfile
 import time
@@ -11,13 +13,15 @@ from pathlib import Path
 import pytest
 
 import morello_layouts as ml
+from morello_layouts.programs.tpu_compiler import process
 from morello_layouts.programs.tpu_compiler.compilation import (
     Compilation,
     async_bytes,
     compile_module,
 )
 from morello_layouts.programs.tpu_compiler.process import Compiler, bounded, compiled
-from tests.support.paths import DATA, SAFELY
+from tests.support.fake_compiler import marked
+from tests.support.paths import DATA, ROOT, SAFELY
 
 FAKE = str(Path(__file__).parents[1] / "support" / "fake_compiler.py")
 OOM = "RESOURCE_EXHAUSTED: Ran out of memory on HBM, the total memory required (16.01T)\nmore"
@@ -143,12 +147,66 @@ def test_compiler_that_hangs_ends_with_its_children(tmp_path: Path) -> None:
             progress=said.append,
         )
     assert said[0].startswith("compiling for v5e: 0 s")
-    child = int((tmp_path / "pid").read_text())
-    for _ in range(50):
-        if not _runs(child):
-            break
+    _require_end(tmp_path / "pid")
+
+
+def _require_end(told: Path) -> None:
+    """Wait for the end of the process whose number a file holds."""
+    deadline = time.monotonic() + 60
+    while _runs(int(told.read_text())):
+        assert time.monotonic() < deadline, "it outlives the compilation"
         time.sleep(0.1)
-    assert not _runs(child)
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("is_begun", [False, True])
+def test_nothing_outlives_a_parent_that_is_killed(
+    how: signal.Signals, is_begun: bool, tmp_path: Path
+) -> None:
+    """As by a second SIGTERM: no handler runs, and the compiler, or its import, would go on."""
+    told, jax, folders = tmp_path / "pid", tmp_path / "jax", tmp_path / "folders"
+    jax.mkdir()
+    folders.mkdir()
+    (jax / "__init__.py").write_text(
+        "import os, pathlib, time\n"
+        f"pathlib.Path({str(told)!r}).write_text(str(os.getpid())); time.sleep(600)\n"
+    )
+    script = (
+        "import sys\n"
+        "from morello_layouts.programs.tpu_compiler.process import Compiler, compiled\n"
+        "with compiled(b'', 'v5e', compiler=Compiler(tuple(sys.argv[1:]))): pass\n"
+    )
+    command = [sys.executable, FAKE, "hang", str(told)] if is_begun else []
+    found = os.pathsep.join(map(str, (tmp_path, ROOT)))
+    environment = {**os.environ, "TMPDIR": str(folders), "PYTHONPATH": found}
+    parent = subprocess.Popen([sys.executable, "-c", script, *command], env=environment)
+    while not (told.exists() and told.read_text()) and parent.poll() is None:
+        time.sleep(0.01)
+    parent.send_signal(how)
+    parent.wait()
+    _require_end(told)
+    deadline = time.monotonic() + 60
+    while is_begun and list(folders.iterdir()):
+        assert time.monotonic() < deadline, "its folder is left"
+        time.sleep(0.1)
+
+
+def test_a_server_that_nobody_listens_to_ends_what_it_began(tmp_path: Path) -> None:
+    """Its parent dies after it has sent a folder, and before it has read a number."""
+    (tmp_path / "job").mkdir()
+    server = [sys.executable, process._CHILD, sys.executable, FAKE, "hang", str(tmp_path / "pid")]
+    environment = {**os.environ, "THIS_TEST": str(tmp_path)}
+    with subprocess.Popen(
+        server, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=-3
+    ) as running:
+        assert running.stdin
+        assert running.stdout
+        running.stdout.close()
+        running.stdin.write(f"{tmp_path / 'job'}\n".encode())
+        running.stdin.flush()
+        running.wait(60)
+        assert marked(str(tmp_path)) == []
+    assert not (tmp_path / "job").exists()
 
 
 def test_compilation_ends_at_a_dump() -> None:
@@ -215,8 +273,4 @@ def test_a_process_that_left_the_group_is_ended(tmp_path: Path) -> None:
         compile_module(
             b"", "v5e", compiler=Compiler((sys.executable, str(tmp_path / "leave.py")), 3)
         )
-    status = Path(f"/proc/{told.read_text()}/stat")
-    deadline = time.monotonic() + 10
-    while status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z":
-        assert time.monotonic() < deadline, "it outlives the compilation"
-        time.sleep(0.1)
+    _require_end(told)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -67,7 +66,9 @@ T = TypeVar("T")
 KINDS: Final = (*OPERATION_KINDS, *ARGUMENT_KINDS, *VALUE_KINDS)
 """Every kind of change: a function from a program to its candidates."""
 
-_COMPARE: Final = str(Path(__file__).with_name("compare.py"))
+COUNTING: Final = 4
+"""How figures are counted, as a number: a folder's figures of another one are not read."""
+
 # After this dump the compiler only makes code of the program, for most of its time.
 _MEMORY_KNOWN: Final = "after_optimizations_after_buffer_assignment.txt"
 _Compared: TypeAlias = "str | Mapping[str, float | None]"
@@ -119,7 +120,7 @@ class _Trials:
         key = f"{self.generation}_{key}" + ("_memory" if compiler.until else "")
         if key in self.known:
             return self.known[key]
-        kept = self.memory and self.memory / f"{key}.4_{_version()}.json"
+        kept = self.memory and self.memory / f"{key}.{COUNTING}_{_version()}.json"
         found = _read(kept) if kept else None
         if found is None:
             found = self._compiled(module, devices, compiler)
@@ -338,26 +339,23 @@ def _try_all(
     refused = 0
     with ThreadPoolExecutor(_jobs()) as pool:
         work = {}
-        try:
-            for k, candidate in enumerate(candidates):
-                if trials.is_over:
-                    break
-                changed = _changed(trials, candidate, program)
-                if changed is None:
-                    refused += 1
-                else:
-                    work[pool.submit(changed[1])] = k, changed[0]
-            for finished in as_completed(work):
-                k, what = work[finished]
-                trial = finished.result()
-                if trial is None:
-                    refused += not trials.is_over
-                else:
-                    tried[k] = _Tried(candidates[k], what, trial)
-                if trials.progress is not None:
-                    trials.progress(f"tried {len(tried) + refused} of {len(candidates)} changes")
-        except KeyboardInterrupt:
-            trials.stopped.set()
+        for k, candidate in enumerate(candidates):
+            if trials.is_over:
+                break
+            changed = _changed(trials, candidate, program)
+            if changed is None:
+                refused += 1
+            else:
+                work[pool.submit(changed[1])] = k, changed[0]
+        for finished in as_completed(work):
+            k, what = work[finished]
+            trial = finished.result()
+            if trial is None:
+                refused += not trials.is_over
+            else:
+                tried[k] = _Tried(candidates[k], what, trial)
+            if trials.progress is not None:
+                trials.progress(f"tried {len(tried) + refused} of {len(candidates)} changes")
     return [tried[k] for k in sorted(tried)], refused
 
 
@@ -527,7 +525,8 @@ class _Checks:
 
     def _differences(self, functions: Mapping[str, bytes]) -> list[_Compared]:
         """Return the relative difference of results for each change; None where it has no bound."""
-        compare = Compiler((sys.executable, _COMPARE), ADVICE_CHECK_SECONDS * len(functions))
+        seconds, given = ADVICE_CHECK_SECONDS * len(functions), self.trials.compiler
+        compare = Compiler((), seconds, server=None if given.command else given.server)
         with tempfile.TemporaryDirectory(prefix="tpu_compare_") as name:
             folder = Path(name)
             for part, function in functions.items():

@@ -1,20 +1,25 @@
-"""The process that compiles: a StableHLO module in, the compiler's dumps out.
-
-``python child.py FOLDER`` reads ``program.mlir`` and ``job.json`` (topology, devices) there, and
-writes ``result.json``; XLA writes its dumps as ``XLA_FLAGS`` says. It imports nothing of this
-package, so that it starts with the compiler alone.
+"""The process that compiles, and compares: a StableHLO module in, the compiler's dumps out.
 
 ``python child.py`` imports JAX once, which takes most of the time of a small compilation, and then
-forks for each folder in a line of its input; it prints the process's number. At the end of its
-input, as when its parent has died, it ends what it began.
+forks for each folder in a line of its input; it prints the process's number. A folder with
+``program.mlir`` and ``job.json`` (topology, devices) is compiled; one with functions is compared by
+``compare.py``. Both write ``result.json`` there. ``python child.py COMMAND …`` runs the command on
+each folder instead. It imports nothing of this package, so that it starts with the compiler alone.
+
+At an empty line it ends what it began. At the end of its input without one its parent has died, in
+whatever way, and it removes the folders too.
 """
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
+import runpy
+import shutil
 import signal
 import sys
+import traceback
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -46,7 +51,10 @@ def compiled(folder: Path, topology: str, devices: int) -> Any:
 
 
 def main(folder: Path) -> None:
-    """Compile the job of a folder, and write what came of it."""
+    """Do the job of a folder, and write what came of it."""
+    if not (folder / "job.json").exists():
+        runpy.run_path(str(Path(__file__).with_name("compare.py")))["main"](folder)
+        return
     job, result = json.loads((folder / "job.json").read_text()), {}
     try:
         compiled(folder, job["topology"], job["devices"])
@@ -55,32 +63,61 @@ def main(folder: Path) -> None:
     (folder / "result.json").write_text(json.dumps(result))
 
 
-def serve() -> None:
-    """Compile the job of each folder that the input names, in a process that is forked for it."""
-    from jax._src.interpreters import mlir  # noqa: F401
+def begun(folder: Path, command: list[str]) -> int:
+    """Begin the job of a folder in a process of its own, and return its number."""
+    if process := os.fork():
+        return process
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.setsid()
+    os.chdir(folder)
+    nothing, log = os.open(os.devnull, os.O_RDONLY), os.open("log.txt", os.O_WRONLY | os.O_CREAT)
+    for stream, file in enumerate((nothing, log, log)):
+        os.dup2(file, stream)
+    if (folder / "job.json").exists():
+        flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_dump_to={folder / 'dumps'}"
+        os.environ["XLA_FLAGS"] = flags.strip()
+    try:
+        if command:
+            os.execvp(command[0], [*command, str(folder)])
+        main(folder)
+    except BaseException:  # what follows belongs to the server
+        traceback.print_exc()
+    os._exit(0)
 
+
+def _end_with_parent(how: int) -> None:
+    """Let the system send this process a signal when its parent dies; 0 for none."""
+    with suppress(OSError, AttributeError):  # not Linux
+        ctypes.CDLL(None).prctl(1, how)
+
+
+def serve(command: list[str]) -> None:
+    """Do the job of each folder that the input names, until an empty line or its end."""
+    if not command:
+        _end_with_parent(signal.SIGKILL)  # the import takes a second
+        from jax._src.interpreters import mlir  # noqa: F401
+
+        _end_with_parent(0)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the system forgets what has ended
-    begun: list[int] = []
-    for line in sys.stdin:
-        folder = Path(line.rstrip("\n"))
-        process = os.fork()
-        if process == 0:
-            os.setsid()
-            os.chdir(folder)
-            log = os.open("log.txt", os.O_WRONLY | os.O_CREAT)
-            for stream in (1, 2):
-                os.dup2(log, stream)
-            flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_dump_to={folder / 'dumps'}"
-            os.environ["XLA_FLAGS"] = flags.strip()
-            main(folder)
-            os._exit(0)
-        begun.append(process)
-        sys.stdout.write(f"{process}\n")
-        sys.stdout.flush()
-    for process in begun:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process, signal.SIGKILL)
+    folders: dict[Path, int] = {}
+    line = ""
+    try:
+        while (line := sys.stdin.readline()).strip():
+            folder = Path(line.rstrip("\n"))
+            folders[folder] = begun(folder, command)
+            sys.stdout.write(f"{folders[folder]}\n")
+            sys.stdout.flush()
+    finally:
+        for folder, process in folders.items():
+            with suppress(ChildProcessError):  # it has ended, and its number may be another's
+                os.waitpid(process, os.WNOHANG)
+                for end in (os.killpg, os.kill):  # it may not lead its group yet
+                    with suppress(ProcessLookupError, PermissionError):
+                        end(process, signal.SIGKILL)
+                os.waitpid(process, 0)  # from now on it writes nothing
+            if line != "\n":
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":
-    serve() if len(sys.argv) < 2 else main(Path(sys.argv[1]))
+    serve(sys.argv[1:])

@@ -1,18 +1,16 @@
 """The process that runs a function and changed ones on the CPU, and compares their results.
 
-``python compare.py FOLDER`` reads functions there that ``jax.export`` wrote: ``given.jax``, and for
-each change, numbered from 0, ``0_stored.jax``, ``0_changed.jax`` and ``0_returned.jax``, or those
-of them that are there, which run one after the other. Each is a program of its own, since XLA
-leaves out a rounding between two parts of one program. It calls all on the same arguments, and
-writes ``result.json``: for each change the largest difference for each kind of arguments, or an
-error.
+``main(FOLDER)`` reads functions there that ``jax.export`` wrote: ``given.jax``, and for each
+change, numbered from 0, ``0_stored.jax``, ``0_changed.jax`` and ``0_returned.jax``, or those of
+them that are there, which run one after the other. Each is a program of its own, since XLA leaves
+out a rounding between two parts of one program. It calls all on the same arguments, and writes
+``result.json``: for each change the largest difference for each kind of arguments, or an error.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -111,7 +109,3 @@ def main(folder: Path) -> None:
             except Exception as error:
                 differences["error"] = str(error) or type(error).__name__
     (folder / "result.json").write_text(json.dumps({"differences": found}))
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))

@@ -9,14 +9,14 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
 from time import monotonic, sleep
-from typing import Any, BinaryIO, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.limits import (
@@ -47,37 +47,15 @@ _ENVIRONMENT: Final = {
 }
 
 
-class Forked:
-    """A process that a server began: the part of ``Popen`` that bounds and ends one."""
-
-    def __init__(self, pid: int) -> None:
-        self.pid = pid
-
-    def poll(self) -> int | None:
-        """Return 0 if it has ended; the server's system has forgotten how."""
-        return None if os.path.exists(f"/proc/{self.pid}") else 0
-
-    def wait(self, timeout: float = 60) -> None:
-        """Wait until it has ended, or some seconds."""
-        until = monotonic() + timeout
-        while self.poll() is None and monotonic() < until:
-            sleep(0.01)
-
-    def kill(self) -> None:
-        """End it."""
-        with suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGKILL)
-
-
 class Server:
-    """A process that has imported JAX, and forks for each compilation.
+    """A process that forks for each job, and ends what it began when this process ends.
 
-    The import takes 0.8 s, and all of a small compilation without it 0.2 s.
+    For libtpu it has imported JAX: that takes 0.8 s, and all of a small compilation after it 0.2 s.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, command: Sequence[str] = ()) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, _CHILD],
+            [sys.executable, _CHILD, *command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -86,33 +64,39 @@ class Server:
         )
         self._lock = Lock()
 
-    def begin(self, folder: Path) -> Forked:
-        """Begin the job of a folder."""
+    def begin(self, folder: Path) -> int:
+        """Begin the job of a folder, and return the number of its process."""
         sent, told = self.process.stdin, self.process.stdout
         with self._lock:
             try:
                 sent.write(f"{folder}\n".encode())  # type: ignore[union-attr]
                 sent.flush()  # type: ignore[union-attr]
-                return Forked(int(told.readline()))  # type: ignore[union-attr]
+                return int(told.readline())  # type: ignore[union-attr]
             except (OSError, ValueError):
                 raise LayoutError(
                     "the TPU compiler's process has ended",
                     "it imports JAX once, and compiles each program in a process of its own",
-                    "try again; tpu.diagnose compiles one program without it",
+                    "try again; the system may have ended it for lack of memory",
                 ) from None
 
     def close(self) -> None:
         """End the process, which ends what it began."""
-        self.process.communicate()
+        self.process.communicate(b"\n")
 
 
 @contextmanager
 def kept_warm(compiler: Compiler) -> Iterator[Compiler]:
-    """Give a compiler that imports JAX once for all compilations, if it is that of libtpu."""
-    if compiler.command != (sys.executable, _CHILD) or not hasattr(os, "fork"):
+    """Give a compiler that has a server for all jobs."""
+    if compiler.server is not None:
         yield compiler
         return
-    server = Server()
+    if compiler.command and shutil.which(compiler.command[0]) is None:
+        raise LayoutError(
+            "the TPU compiler does not start: there is no such program",
+            f"its command is {compiler.command[0]}",
+            "give the path of a program, or leave the compiler out for that of libtpu",
+        )
+    server = Server(compiler.command)
     try:
         yield replace(compiler, server=server)
     finally:
@@ -127,11 +111,12 @@ class Compiler:
     600
     """
 
-    command: tuple[str, ...]  #: its words; the folder of a job follows them.
+    #: its words, which the folder of a job follows; without words, libtpu's compiler.
+    command: tuple[str, ...]
     seconds: float = TPU_COMPILER_SECONDS  #: the time of one compilation.
     memory: int = TPU_COMPILER_MEMORY  #: bytes of memory of its process.
     until: str = ""  #: the ending of a dump; the process is ended as soon as it is there.
-    #: a process that forks for each compilation, in place of the command.
+    #: the process that runs the command; without one, each job begins its own.
     server: Server | None = field(default=None, compare=False, repr=False)
 
 
@@ -148,7 +133,7 @@ def libtpu_compiler() -> Compiler:
             "libtpu holds the compiler, and JAX calls it; neither needs a TPU",
             "on Linux, python -m pip install 'jax>=0.10.2,<0.11' libtpu flatbuffers",
         )
-    return Compiler((sys.executable, _CHILD))
+    return Compiler(())
 
 
 def bounded(compiler: Compiler, seconds: float | None, gibibytes: float | None) -> Compiler:
@@ -226,8 +211,9 @@ def compiled(
 def run_in(
     folder: Path, compiler: Compiler, what: str, progress: Progress | None = None
 ) -> dict[str, Any]:
-    """Run a command on a folder within its bounds, and return the result that it wrote there."""
-    _run(compiler, folder, what, progress)
+    """Run a compiler on a folder within its bounds, and return the result that it wrote there."""
+    with kept_warm(compiler) as warm:
+        _run(warm, folder, what, progress)
     if _has_dump(compiler, folder) and not (folder / "result.json").exists():
         return {}
     try:
@@ -245,49 +231,23 @@ def run_in(
 
 
 def _run(compiler: Compiler, folder: Path, what: str, progress: Progress | None) -> None:
-    """Run a command on a folder to its end, or end it and its children."""
-    began, most = monotonic(), 0
-    with (folder / "log.txt").open("wb") as log:
-        running = _begun(compiler, folder, log)
-        try:
-            while running.poll() is None and not _has_dump(compiler, folder):
-                spent, most = monotonic() - began, max(most, _memory(running.pid))
-                _require(spent <= compiler.seconds, f"{compiler.seconds:,.0f} seconds")
-                _require(most <= compiler.memory, f"{compiler.memory / 2**30:,.1f} GiB of memory")
-                _require(
-                    os.fstat(log.fileno()).st_size <= COMPILER_LOG, f"{COMPILER_LOG:,} bytes of log"
-                )
-                if progress is not None:
-                    progress(f"{what}: {spent:.0f} s, {most / 2**30:.1f} GiB")
-                with suppress(subprocess.TimeoutExpired):
-                    running.wait(_TICK)
-        finally:
-            _end_group(running)
-            if compiler.server is None:
-                _end_of(str(folder))
-
-
-def _begun(compiler: Compiler, folder: Path, log: BinaryIO) -> subprocess.Popen[bytes] | Forked:
-    """Begin a compiler on a folder."""
-    if compiler.server is not None:
-        return compiler.server.begin(folder)
-    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_dump_to={folder / 'dumps'}".strip()
+    """Run a compiler on a folder to its end, or end it and its children."""
+    began, most, log = monotonic(), 0, folder / "log.txt"
+    log.touch()
+    running = compiler.server.begin(folder)  # type: ignore[union-attr]
     try:
-        return subprocess.Popen(
-            [*compiler.command, str(folder)],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            cwd=folder,
-            env={**os.environ, **_ENVIRONMENT, "XLA_FLAGS": flags},
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise LayoutError(
-            f"the TPU compiler does not start: {error.strerror}",
-            f"its command is {compiler.command[0]}",
-            "give the path of a program, or leave the compiler out for that of libtpu",
-        ) from None
+        while not _has_ended(running) and not _has_dump(compiler, folder):
+            spent, most = monotonic() - began, max(most, _memory(running))
+            _require(spent <= compiler.seconds, f"{compiler.seconds:,.0f} seconds")
+            _require(most <= compiler.memory, f"{compiler.memory / 2**30:,.1f} GiB of memory")
+            _require(log.stat().st_size <= COMPILER_LOG, f"{COMPILER_LOG:,} bytes of log")
+            if progress is not None:
+                progress(f"{what}: {spent:.0f} s, {most / 2**30:.1f} GiB")
+            _wait(running, _TICK)
+    finally:
+        _end_group(running)
+        if compiler.command:
+            _end_of(str(folder))
 
 
 def _has_dump(compiler: Compiler, folder: Path) -> bool:
@@ -313,13 +273,28 @@ def _memory(pid: int) -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def _end_group(running: subprocess.Popen[bytes] | Forked) -> None:
+def _has_ended(pid: int) -> bool:
+    """Whether the system has forgotten a process that a server began."""
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return True
+    return False
+
+
+def _wait(pid: int, seconds: float) -> None:
+    """Wait until a process has ended, or some seconds."""
+    until = monotonic() + seconds
+    while not _has_ended(pid) and monotonic() < until:
+        sleep(0.01)
+
+
+def _end_group(pid: int) -> None:
     """End a process and what it started."""
-    if hasattr(os, "killpg"):
+    for end in (os.killpg, os.kill):
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(running.pid, signal.SIGKILL)
-    running.kill()
-    running.wait()
+            end(pid, signal.SIGKILL)
+    _wait(pid, 60)
 
 
 def _end_of(folder: str) -> None:

@@ -87,8 +87,8 @@ class Form:
         return x.reshape(self.shape)
 
 
-Pick: TypeAlias = Callable[[int, Any], Form | None]
-"""From the position and type of a value of an inlined function to its form; None as it is."""
+Pick: TypeAlias = Callable[[int], Form | None]
+"""From the position of a value of an inlined function to its form, if it has that shape still."""
 
 
 def folded_forms(shape: tuple[int, ...]) -> list[Form]:
@@ -107,14 +107,10 @@ def folded_shapes(program: Program) -> Iterator[Change]:
     """All arrays of one shape folded: arguments, results, and what is computed in between."""
     for shape in () if program.mesh else _shapes(program):
         for form in folded_forms(shape):
-            pick = partial(_of_one_shape, form)
             where = f"all arrays of shape {shape}"
             words = f"keep them as {form.words}"
-            yield Change("folding throughout", words, where, partial(kept_in_forms, pick=pick))
-
-
-def _of_one_shape(form: Form, _position: int, aval: Any) -> Form | None:
-    return form if getattr(aval, "shape", ()) == form.shape else None
+            apply = partial(kept_in_forms, pick=lambda _, form=form: form)
+            yield Change("folding throughout", words, where, apply)
 
 
 def kept_in_forms(program: Program, pick: Pick) -> Program:
@@ -125,7 +121,11 @@ def kept_in_forms(program: Program, pick: Pick) -> Program:
     """
     whole = inlined(program)
     jaxpr = whole.jaxpr.jaxpr
-    of = {v: form for k, v in enumerate(values_of(jaxpr)) if (form := pick(k, v.aval))}
+    of = {
+        v: form
+        for k, v in enumerate(values_of(jaxpr))
+        if (form := pick(k)) and getattr(v.aval, "shape", ()) == form.shape
+    }
     avals = [_kept_aval(v.aval, of.get(v)) for v in jaxpr.invars]
 
     def function(*flat: Any) -> list[Any]:
@@ -202,15 +202,8 @@ def chosen_forms(program: Program) -> Iterator[Change]:
         doors += [n for n, v in zip(program.results, jaxpr.outvars, strict=True) if id(v) in kept]
         words = "; ".join(dict.fromkeys(f.words for f in chosen.values()))
         where = f"{', '.join(doors[:6])} and what is computed of them alone"
-        pick = partial(picked, chosen)
-        change = partial(kept_in_forms, pick=pick)
-        yield Change("forms chosen together", f"keep them as {words}", where, change)
-
-
-def picked(chosen: Mapping[int, Form], position: int, aval: Any) -> Form | None:
-    """Return the form of the value at a position, if it still has the shape."""
-    form = chosen.get(position)
-    return form if form and getattr(aval, "shape", ()) == form.shape else None
+        apply = partial(kept_in_forms, pick=chosen.get)
+        yield Change("forms chosen together", f"keep them as {words}", where, apply)
 
 
 # What a byte that is copied counts beside one that is held: copies are made and held as well.
