@@ -243,7 +243,7 @@ class Provenance:
         What is stated about other names is left out.
 
         >>> from morello_layouts import parse
-        >>> origin = Provenance(parse("[0]"), (), ("M % 8 == 0 and 1 <= N < 9", {"N": (2, None)}))
+        >>> origin = Provenance(parse("[0]"), (), ("M % 8 == 0 && 1 <= N < 9", {"N": (2, None)}))
         >>> origin.allows({"M": 16, "N": 8}), origin.allows({"M": 16, "N": 9})
         (True, False)
         """
@@ -289,7 +289,7 @@ def _parts(fact: str) -> list[tuple[ast.expr, set[str]]]:
     """Return the comparisons of a fact, and the names in each."""
     text = re.sub(r"(?<!\d)(\d++)\s*+(?:\||divides)\s*(\w+)", r"\2 % \1 == 0", fact)
     parts = re.split(r"[,;&]|\band\b", text)
-    trees = [ast.parse(part.strip(), mode="eval").body for part in parts]
+    trees = [ast.parse(part.strip(), mode="eval").body for part in parts if part.strip()]
     return [(t, {n.id for n in ast.walk(t) if isinstance(n, ast.Name)}) for t in trees]
 
 

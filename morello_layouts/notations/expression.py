@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
 from math import lcm
 from types import MappingProxyType
 from typing import Any, Final
@@ -16,13 +17,7 @@ from morello_layouts.core.expr.assumptions import Assumption
 from morello_layouts.core.expr.bounds import UNBOUNDED
 from morello_layouts.core.expr.choices import facts_of, is_at_least
 from morello_layouts.core.expr.conversions import as_number, promote_to_sizes
-from morello_layouts.core.expr.sizes import (
-    Int,
-    SizeExpr,
-    evaluated,
-    exact_quotient,
-    is_nonnegative,
-)
+from morello_layouts.core.expr.sizes import Int, SizeExpr, evaluated, exact_quotient, is_nonnegative
 from morello_layouts.core.expr.substitution import map_ints
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.lazy import importing, regex
@@ -34,7 +29,7 @@ _SYNTAX = Syntax(
     form="an expression is made of integers, names, + - * // % << >> & ^ |, "
     "floor(a/b), ceil(a/b), Mod(a, b)",
     example="write for example (32*i + j)//8",
-    hints={"=>": "write >=", "=<": "write <=", "=": "write ==, or only what stands behind ="},
+    hints={"=>": "write >=", "=<": "write <=", "=": "write ==, or only what follows ="},
 )
 
 _FUNCTION = Syntax(
@@ -178,8 +173,8 @@ def parse_number(text: str) -> Int:
 
 
 _NAME: Final = r"([A-Za-z_]\w*)"
-_MULTIPLE: Final = regex(rf"{_NAME}\s*%\s*(\d+)\s*==\s*0", re.ASCII)
-_DIVIDES: Final = regex(rf"(\d+)\s*(?:\||divides)\s*{_NAME}", re.ASCII)
+_MULTIPLE: Final = regex(r"(?P<name>[A-Za-z_]\w*)\s*%\s*(?P<by>\w+)\s*==\s*0", re.ASCII)
+_DIVIDES: Final = regex(r"(?P<by>\w+)\s*(?:\||divides)\s*(?P<name>[A-Za-z_]\w*)", re.ASCII)
 _RANGE: Final = regex(
     rf"(?:(\d+)\s*(<=|<|==|>=|>)\s*)?{_NAME}(?:\s*(<=|<|==|>=|>)\s*(\d+))?", re.ASCII
 )
@@ -196,36 +191,33 @@ def parse_assumptions(text: str) -> list[Assumption]:
     >>> [str(one) for one in parse_assumptions("M % 8 == 0, 1 <= N <= 128")]
     ['8 divides M', 'N >= 1', 'N <= 128']
     """
-    found: list[Assumption] = []
-    position = 0
-    for part in re.split(r"((?:(?<!\s)\s*+)?(?:,|;|\band\b|&)\s*+)", text):
-        if position == 0 or not re.fullmatch(r"\s*(?:,|;|and|&)\s*", part):
-            found += _one(part, text, position)
-        position += len(part)
-    return found
+    return [one for part, at in _parts(text.replace("\n", " ")) for one in _assumed(part, text, at)]
 
 
-def _one(part: str, text: str, position: int) -> list[Assumption]:
-    stripped = part.strip()
-    if match := _MULTIPLE.fullmatch(stripped):
-        return [Assumption(match[1], divisor=_number(match, 2, text, position))]
-    if match := _DIVIDES.fullmatch(stripped):
-        return [Assumption(match[2], divisor=_number(match, 1, text, position))]
-    if match := _PITCH.fullmatch(stripped):
+def _multiple(part: str) -> re.Match[str] | None:
+    """Return the name of a size and what divides it, if the part says so."""
+    return _MULTIPLE.fullmatch(part) or _DIVIDES.fullmatch(part)
+
+
+def _assumed(part: str, text: str, at: int) -> list[Assumption]:
+    if (multiple := _multiple(part)) is not None and multiple["by"].isdigit():
+        divisor = integer(multiple["by"], text, at + multiple.start("by"))
+        return [Assumption(multiple["name"], divisor=_positive(divisor, text, at))]
+    if match := _PITCH.fullmatch(part):
         return [Assumption(match[1]), Assumption(match[2])]
-    match = _RANGE.fullmatch(stripped)
+    match = _RANGE.fullmatch(part)
     if match is None or match[2] is match[4] is None:
         raise ParseError(
-            f"an assumption: expected a condition on a size, got {shown(stripped)}",
+            f"an assumption: expected a condition on a size, got {shown(part)}",
             "an assumption says what divides a size, or how large it is",
             "write for example M % 8 == 0, N >= 2 or 1 <= N <= 128",
             text=text,
-            position=position + len(part) - len(part.lstrip()),
+            position=at,
         )
     bounds = [(_MIRRORED[match[2]], 1)] if match[2] else []
     bounds += [(match[4], 5)] if match[4] else []
     return [
-        _bound(match[3], sign, integer(match[k], text, position + match.start(k)), text, position)
+        _bound(match[3], sign, integer(match[k], text, at + match.start(k)), text, at)
         for sign, k in bounds
     ]
 
@@ -236,11 +228,6 @@ def _bound(name: str, sign: str, end: int, text: str, position: int) -> Assumpti
     if hi is not None and hi < 1:
         _positive(0, text, position)
     return Assumption(name, lo=max(lo, 1), hi=hi)
-
-
-def _number(match: re.Match[str], group: int, text: str, position: int) -> int:
-    number = integer(match[group], text, position + match.start(group))
-    return _positive(number, text, position)
 
 
 def _positive(number: int, text: str, position: int) -> int:
@@ -273,10 +260,6 @@ class Facts:
         return map_ints(form, value) if self.differences else form
 
 
-_MULTIPLE_OF: Final = regex(rf"{_NAME}\s*%\s*(\w+)\s*==\s*0", re.ASCII)
-_DIVISOR_OF: Final = regex(rf"(\w+)\s*(?:\||divides)\s*{_NAME}", re.ASCII)
-
-
 def parse_facts(text: str, bounds: Mapping[str, Interval]) -> Facts:
     """Parse what is assumed, separated by commas, semicolons or ``and``.
 
@@ -288,61 +271,53 @@ def parse_facts(text: str, bounds: Mapping[str, Interval]) -> Facts:
     >>> print({name: str(size) for name, size in facts.sizes.items()}, *facts.forms)
     {'K': "K' + M - 1", 'M': 'M', 'N': 'N'} -i + M - 1
     """
-    parts = [part for part in re.split(r",|;|\band\b|&+", text) if part.strip()]
+    parts = [(part, at, _multiple(part)) for part, at in _parts(text) if part]
     own = {*names_in(end for interval in bounds.values() for end in interval)}
-    own |= {name for part in parts for name in _multiple(part.strip()) if not name.isdigit()}
+    own |= {name for *_, found in parts if found for name in found.groups() if not name.isdigit()}
     own |= {name for name in re.findall(_NAME, text) if name[0].isupper()}
     sizes: dict[str, Int] = {}
     differences: dict[str, Int] = {}
-    others: list[str] = []
-    named: dict[str, Int] = {name: SizeExpr.named(name) for name in sorted(own - {*bounds, ""})}
+    others: list[tuple[str, int]] = []
+    named: dict[str, Int] = {name: SizeExpr.named(name) for name in sorted(own - {*bounds})}
     divisors: dict[str, int] = {}
-    for part in sorted(parts, key=lambda part: not _multiple(part.strip())[1].isdigit()):
-        name, by = _multiple(part.strip())
+    for part, at, found in sorted(parts, key=lambda one: not (one[2] and one[2]["by"].isdigit())):
+        name, by = found.group("name", "by") if found else ("", "0")
         d = evaluated(parse_number(by), {**named, **sizes}) if name in named else 0
         if name in named and isinstance(d, int):
-            _positive(d, text, text.find(part))
+            _positive(d, text, at)
             d = divisors[name] = lcm(d, divisors.get(name, 1))
         elif name not in named or name in sizes:
-            others.append(part)
+            others.append((part, at))
             continue
         sizes[name] = exact_quotient(named[name], d) * d
-    for part in others:
-        condition = _condition(part, text, bounds, {**named, **sizes})
+    for part, at in others:
+        condition = _condition(part, at, text, bounds, {**named, **sizes})
         atom = condition.as_atom()
         is_equal = isinstance(atom, Call) and atom.kind == "=="
         for fact in facts_of(condition, True):
             if not fact.terms and isinstance(fact.const, SizeExpr):
                 _define(fact.const, is_equal, sizes, named, differences)
     known = {**named, **sizes}
-    conditions = [_condition(part, text, bounds, known) for part in others]
+    conditions = [_condition(part, at, text, bounds, known) for part, at in others]
     facts = [fact for one in conditions for fact in facts_of(one, True)]
     return Facts(known, differences, tuple([x for x in facts if not is_at_least(x, 0)]))
 
 
-def _multiple(part: str) -> tuple[str, str]:
-    """Return the name of a size and what divides it; empty if the part says something else."""
-    if found := _MULTIPLE_OF.fullmatch(part):
-        return found[1], found[2]
-    found = _DIVISOR_OF.fullmatch(part)
-    return (found[2], found[1]) if found else ("", "")
-
-
 def _condition(
-    part: str, text: str, bounds: Mapping[str, Interval], sizes: Mapping[str, Int]
+    part: str, at: int, text: str, bounds: Mapping[str, Interval], sizes: Mapping[str, Int]
 ) -> AffineExpr:
     condition = parse_expression(part, bounds, choices=True, sizes=sizes)
     is_false = any(is_at_least(-fact, 1) for fact in facts_of(condition, True))
     if (is_condition(condition) or condition == AffineExpr((), 1)) and not is_false:
         return condition
     raise ParseError(
-        f"an assumption: {shown(part.strip())} is never true"
+        f"an assumption: {shown(part)} is never true"
         if is_false
-        else f"an assumption: expected a condition, got {shown(part.strip())}",
+        else f"an assumption: expected a condition, got {shown(part)}",
         "an assumption says what divides a size, or compares names",
         "write for example N % 8 == 0, M <= N or i < 8",
         text=text,
-        position=text.find(part.strip()),
+        position=at,
     )
 
 
@@ -445,14 +420,15 @@ def _one_end(before: Int | None, now: Int | None, tighter: Any) -> Int | None:
 
 
 def _parts(text: str) -> Iterator[tuple[str, int]]:
-    """Yield the bounds with their places: the parts between commas outside of brackets."""
-    start = depth = 0
+    """Yield the parts between commas outside of brackets, each with the place where it begins."""
+    cuts, depth = [(0, 0)], 0
     for found in re.finditer(rf"[(\[]|[)\]]|{_AND.pattern}", text):
         depth += (found[0] in "([") - (found[0] in ")]")
         if depth <= 0 and found[0] not in "()[]":
-            yield text[start : found.start()], start
-            start = found.end()
-    yield text[start:], start
+            cuts.append(found.span())
+    for (_, start), (end, _) in pairwise([*cuts, (len(text), 0)]):
+        part = text[start:end]
+        yield part.strip(), end - len(part.lstrip())
 
 
 def _compared(part: str, at: int, text: str) -> tuple[str, tuple[Int | None, Int | None]]:
@@ -504,13 +480,13 @@ def _end(text: str, at: int, whole: str) -> Int:
 
 def _unclear(part: str, at: int, text: str) -> ParseError:
     return ParseError(
-        f"a bound: expected a name and its values, got {shown(part.strip())}",
+        f"a bound: expected a name and its values, got {shown(part)}",
         "0..7 has both ends, range(8) and a size of 8 end at 7; bounds have commas between them",
         "write what divides it in assuming, not here"
         if "%" in part
         else "write i=0..7, 0<=i<8, i in range(8), or the size i=8",
         text=text,
-        position=at + len(part) - len(part.lstrip()),
+        position=at,
     )
 
 

@@ -146,7 +146,7 @@ _TRUNCATED: Final[Mapping[str, Callable[[AffineExpr, Int], AffineExpr]]] = {
 
 
 class _Group:
-    """What was read behind an open parenthesis."""
+    """What was read after an open parenthesis."""
 
     def __init__(self, call: str) -> None:
         word = call.rpartition(".")[2]
@@ -232,7 +232,7 @@ class ExpressionReader:
                 groups.append(_Group(token))
 
     def _operator(self, group: _Group, value: Placed) -> bool:
-        """Keep an operand, and the operator behind it; False if the group ends there."""
+        """Keep an operand, and the operator after it; False if the group ends there."""
         source, dialect = self.source, self.dialect
         found = dialect.token.match(self.text, source.at)
         if found and found[0] == "**":
@@ -367,11 +367,11 @@ class ExpressionReader:
         return of
 
     def _not_an_operator(self, value: Placed, found: re.Match[str] | None) -> None:
-        """Refuse a name or a parenthesis behind a number."""
+        """Refuse a name or a parenthesis after a number."""
         before = self.text[value.start : self.source.at].strip()
         if found and self.dialect is PYTHON and (found[3] or found[0] == "(") and before.isdigit():
             raise ParseError(
-                f"expected an operator behind {before}, got {found[0]}",
+                f"expected an operator after {before}, got {found[0]}",
                 "a product is written with *",
                 f"write {before}*{found[0]}",
                 text=self.text,

@@ -80,6 +80,7 @@ def test_sympy_and_isl_agree_with_the_text() -> None:
         ("(N*i + 3) % 8", None, "N % 4 == 0, N % 6 == 0", "4*(Mod(N*i/4, 2)) + 3"),
         ("(8*j <= j) & (j < 2)", "j=0..3", None, "Piecewise((1, j <= 0), (0, True))"),
         ("L - N + max(K, L)", None, "M <= N, K <= N, N <= L", "2*L - N"),
+        ("max(8, M) + i % 8", "i=0..99", "min(M, N) >= 8, (i & 7) == 0", "M"),
     ],
 )  # fmt: skip
 def test_what_is_simplified(text: str, bounds: str | None, assuming: str, simple: str) -> None:
