@@ -15,12 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from morello_layouts.core.lazy import importing, offer
 
 if TYPE_CHECKING:
-    from morello_layouts import (
-        check as check,
-        notations as notations,
-        proof as proof,
-        tpu as tpu,
-    )
+    from morello_layouts import check as check, notations as notations, proof as proof, tpu as tpu
     from morello_layouts.core import expr as expr, maps as maps, recipe as recipe
     from morello_layouts.core.expr.assumptions import Assumption as Assumption
     from morello_layouts.core.layout import Layout as Layout
@@ -45,43 +40,49 @@ if TYPE_CHECKING:
         explanations as explanations,
         testing as testing,
     )
-    from morello_layouts.interfaces.api import (  # longer names
-        agree as agree,
-        alignment as alignment,
+    from morello_layouts.interfaces.api.arrays import pack as pack, unpack as unpack
+    from morello_layouts.interfaces.api.code import code as code
+    from morello_layouts.interfaces.api.conversions import (
+        convert as convert,
+        convert_all as convert_all,
+    )
+    from morello_layouts.interfaces.api.formulas import (
+        from_sympy as from_sympy,
+        simplify as simplify,
+    )
+    from morello_layouts.interfaces.api.gpu import (  # longer names, too
         banks as bank_conflicts,  # noqa: F401
         banks as banks,
         best_swizzle as best_swizzle,
+        cache_lines as cache_lines,
+        coalescing as coalescing,
+        fragments as fragments,
+        register_relayout as register_relayout,
+        vector_width as vector_width,
+    )
+    from morello_layouts.interfaces.api.indexing import indexing_map as indexing_map
+    from morello_layouts.interfaces.api.layouts import index_map as index_map, relayout as relayout
+    from morello_layouts.interfaces.api.loops import loops as loops
+    from morello_layouts.interfaces.api.pictures import draw as draw
+    from morello_layouts.interfaces.api.proofs import (  # longer names, too
+        agree as agree,
+        alignment as alignment,
         bitcast as bitcast,
         bitcast as is_bitcast,  # noqa: F401
-        cache_lines as cache_lines,
         certificate as certificate,
-        coalescing as coalescing,
-        convert as convert,
-        convert_all as convert_all,
-        draw as draw,
         equal as are_equivalent,  # noqa: F401
         equal as equal,
-        fragments as fragments,
-        from_sympy as from_sympy,
-        index_map as index_map,
-        indexing_map as indexing_map,
         is_bijective as is_bijective,
         is_injective as is_injective,
         is_surjective as is_surjective,
-        pack as pack,
         prove as prove,
-        recover as recover,
-        register_relayout as register_relayout,
-        relayout as relayout,
-        rematerializations as rematerializations,
-        reshard as reshard,
-        simplify as simplify,
-        unpack as unpack,
-        vector_width as vector_width,
         verify as verify,
     )
-    from morello_layouts.interfaces.api.code import code as code
-    from morello_layouts.interfaces.api.loops import loops as loops
+    from morello_layouts.interfaces.api.recovering import recover as recover
+    from morello_layouts.interfaces.api.shardings import (
+        rematerializations as rematerializations,
+        reshard as reshard,
+    )
     from morello_layouts.interfaces.explanations import explain as explain, shards as shards
     from morello_layouts.machines import gpu as gpu, resharding as resharding
     from morello_layouts.notations import (
@@ -102,10 +103,7 @@ if TYPE_CHECKING:
     from morello_layouts.outputs import codegen as codegen, kernels as kernels, picture as picture
     from morello_layouts.outputs.kernels.relayout import Relayout as Relayout
     from morello_layouts.outputs.picture import Picture as Picture
-    from morello_layouts.programs import (
-        diagnostics as diagnostics,
-        indexing as indexing,
-    )
+    from morello_layouts.programs import diagnostics as diagnostics, indexing as indexing
     from morello_layouts.programs.diagnostics import (
         compare_hlo as compare_hlo,
         diagnose as diagnose,
@@ -119,21 +117,26 @@ if TYPE_CHECKING:
     )
     from morello_layouts.programs.hlo import read_hlo as read_hlo
     from morello_layouts.programs.mlir import read_mlir as read_mlir
-    from morello_layouts.programs.records import (
-        read_weights as read_weights,
-        record as record,
-    )
+    from morello_layouts.programs.records import read_weights as read_weights, record as record
     from morello_layouts.proof import Proof as Proof
 
 __version__ = "0.1.0"
 
 _NAMES: Final = {
-    "interfaces.api": "agree alignment banks best_swizzle bitcast cache_lines certificate"
-    " coalescing convert convert_all draw equal fragments from_sympy index_map indexing_map"
-    " is_bijective is_injective is_surjective pack prove recover register_relayout relayout"
-    " rematerializations reshard simplify unpack vector_width verify",
+    "interfaces.api.arrays": "pack unpack",
     "interfaces.api.code": "code",
+    "interfaces.api.conversions": "convert convert_all",
+    "interfaces.api.formulas": "from_sympy simplify",
+    "interfaces.api.gpu": "banks best_swizzle cache_lines coalescing fragments register_relayout"
+    " vector_width",
+    "interfaces.api.indexing": "indexing_map",
+    "interfaces.api.layouts": "index_map relayout",
     "interfaces.api.loops": "loops",
+    "interfaces.api.pictures": "draw",
+    "interfaces.api.proofs": "agree alignment bitcast certificate equal is_bijective is_injective"
+    " is_surjective prove verify",
+    "interfaces.api.recovering": "recover",
+    "interfaces.api.shardings": "rematerializations reshard",
     "programs.diagnostics": "compare_hlo diagnose diagnose_many hlo memory oom",
     "errors": "LayoutError NoTranslationError ParseError ShapeError TranslationNotFoundError"
     " UnsupportedError",

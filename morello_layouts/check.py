@@ -401,7 +401,7 @@ def require_texts(given, what, letters=r"[A-Za-z0-9_ +*/%()^-]*"):
 
 
 def require_form(given):
-    """Refuse a certificate that lacks a key or has another one, or what is no text in it."""
+    """Refuse a certificate that lacks a key or has another one, or what is not a text in it."""
     require(isinstance(given, dict), "not an object")
     found, claim = given.get("format"), given.get("claim")
     require(found == FORMAT, f"format: {found!r}, but this checker reads {FORMAT!r}; write it anew")

@@ -2,7 +2,7 @@
 
 C's ``/`` and ``%`` round towards zero, so they are read where their left side is proved to be 0 or
 more; so are operands of ``>>``, ``&``, ``^`` and ``|``. Each value on the way must fit its type:
-``int`` of 32 bits, or 64 bits behind a cast or a suffix (``(long)i``, ``8LL``). CUDA's indices and
+``int`` of 32 bits, or 64 bits after a cast or a suffix (``(long)i``, ``8LL``). CUDA's indices and
 numbers such as ``8u`` are unsigned, and a value that may be negative is then refused too. A size
 without an upper end is taken for one whose products 64 bits hold.
 """

@@ -17,8 +17,8 @@ BRACKETS: Final = ("()", "[]", "{}")
 
 
 @dataclass
-class Call:
-    """A call, a type with parameters, brackets or a bare name: the values, some with a name."""
+class Written:
+    """A call in a text, a type with parameters, brackets or a bare name: values, some named."""
 
     name: str  #: without the namespaces; of brackets they themselves.
     values: list[Any] = field(default_factory=list)
@@ -39,17 +39,17 @@ class CallReader:
     """Reads values from a source: numbers, texts in quotes, and calls of any depth."""
 
     def __init__(
-        self, source: Source, number: Terminal, behind: str = "(", signs: tuple[str, ...] = ()
+        self, source: Source, number: Terminal, after: str = "(", signs: tuple[str, ...] = ()
     ) -> None:
         """Begin to read.
 
         Args:
             source: the text.
             number: what is a number.
-            behind: the brackets that may follow a name.
+            after: the brackets that may follow a name.
             signs: what stands for a value like a name, such as ``*``.
         """
-        self.source, self._number, self._behind, self._signs = source, number, behind, signs
+        self.source, self._number, self._after, self._signs = source, number, after, signs
 
     def value(self, depth: int = 0, token: Token | None = None) -> Any:
         """Return a value, whose first token may have been read."""
@@ -63,20 +63,20 @@ class CallReader:
             raise ParseError(what, self.source.syntax.form, self.source.syntax.example,
                              text=text, position=token.start)  # fmt: skip
         if token in _CLOSING:
-            found = Call(token + _CLOSING[token], start=token.start)
+            found = Written(token + _CLOSING[token], start=token.start)
             self._fill(found, _CLOSING[token], depth)
             return found
         name = token.rpartition("::")[2].rpartition(".")[2]
-        found = Call(name, start=token.start, is_bare=True)
-        while token.kind is NAME and (opening := self.source.take(*self._behind)):
+        found = Written(name, start=token.start, is_bare=True)
+        while token.kind is NAME and (opening := self.source.take(*self._after)):
             found.is_bare = False
             self._fill(found, _CLOSING[opening], depth)
         return found
 
-    def _fill(self, call: Call, close: str, depth: int) -> None:
+    def _fill(self, call: Written, close: str, depth: int) -> None:
         self.source.series(lambda: self.argument(call, depth + 1), close, trailing=True)
 
-    def argument(self, call: Call, depth: int = 0) -> None:
+    def argument(self, call: Written, depth: int = 0) -> None:
         """Read a value of a call or of brackets, with its name if it has one."""
         name = self.source.take(NAME, STRING)
         if name is None or not self.source.take("=" if name.kind is NAME else ":"):

@@ -221,7 +221,7 @@ class OffsetLayout(FormulaLayout):
         return self.results(coordinates, shape)[0]
 
     def by_document(self, coordinate: Sequence[int], shape: Sequence[int], /) -> None:
-        """Return None: a formula of one's own has no document."""
+        """Return None: the formula of a user has no document."""
 
     @property
     def headline(self) -> str:

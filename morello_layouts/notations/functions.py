@@ -16,15 +16,9 @@ from typing import Any, Final, NoReturn, TypeGuard
 
 from morello_layouts.core.checks import shown, whole
 from morello_layouts.core.description import listed
-from morello_layouts.core.expr import AffineExpr, variable
+from morello_layouts.core.expr import AffineExpr, conversions, variable
 from morello_layouts.core.expr.affine import xor
 from morello_layouts.core.expr.bitwise import bits_of, either, shift_left, shift_right
-from morello_layouts.core.expr.conversions import (
-    divide,
-    form_from_sympy,
-    number_from_sympy,
-    remainder,
-)
 from morello_layouts.core.expr.sizes import Int, SizeExpr
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.layout import Layout
@@ -156,7 +150,7 @@ def _operand(value: Any) -> AffineExpr | None:
     if isinstance(value, SizeExpr):
         number = value
     elif number is None and hasattr(value, "free_symbols"):
-        number = number_from_sympy(value)
+        number = conversions.number_from_sympy(value)
     return None if number is None else AffineExpr((), number)
 
 
@@ -226,8 +220,8 @@ class Coordinate:
     __add__, __radd__ = _binary("+", lambda a, b: a + b)
     __sub__, __rsub__ = _binary("-", lambda a, b: a - b)
     __mul__, __rmul__ = _binary("*", _product)
-    __floordiv__, __rfloordiv__ = _binary("//", _by(divide))
-    __mod__, __rmod__ = _binary("%", _by(remainder))
+    __floordiv__, __rfloordiv__ = _binary("//", _by(conversions.divide))
+    __mod__, __rmod__ = _binary("%", _by(conversions.remainder))
     __and__, __rand__ = _binary("&", bits_of)
     __or__, __ror__ = _binary("|", either)
     __xor__, __rxor__ = _binary("^", xor)
@@ -376,4 +370,4 @@ def formula_layout(form: AffineExpr | None, names: Iterable[str], text: str) -> 
 def layout_of_sympy(expr: Any) -> OffsetFormula:
     """Return the layout of a SymPy expression; as :func:`formula_layout`."""
     names = sorted(str(symbol) for symbol in expr.free_symbols)
-    return formula_layout(form_from_sympy(expr, {}), names, str(expr))
+    return formula_layout(conversions.form_from_sympy(expr, {}), names, str(expr))

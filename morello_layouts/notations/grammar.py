@@ -159,7 +159,7 @@ class Source:
         return found
 
     def move(self, to: int) -> None:
-        """Go on behind a token that ends there."""
+        """Go on after a token that ends there."""
         first = self.text[to : to + 1]  # what is skipped begins with a blank or a slash
         found = self._skip(self.text, to) if first in "/" or first.isspace() else None
         self.at = found.end() if found else to

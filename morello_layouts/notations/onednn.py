@@ -245,7 +245,7 @@ def _reached(error: ParseError, text: str) -> int:
 
 @cache
 def _orders(rank: int) -> list[str]:
-    """The letters of so many dimensions, in their order: those of any array first."""
+    """The letters of the dimensions, in their order: first those of any array of this rank."""
     return [ALPHABET[:rank], *(names for names in ORDERS if len(names) == rank)]
 
 

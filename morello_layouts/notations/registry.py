@@ -516,7 +516,7 @@ def _named(name: str, text: str) -> list[Notation]:
 
 
 def name_of(layout: Layout) -> str | None:
-    """Return the name of a layout's notation; None for a notation of one's own."""
+    """Return the name of a layout's notation; None for one that a user wrote."""
     return next((one.name for one in NOTATIONS if one.holds(layout)), None)
 
 

@@ -22,7 +22,7 @@ from morello_layouts.core.lazy import regex
 from morello_layouts.core.limits import FRAGMENT_PLACES
 from morello_layouts.core.recipe import DimDigit
 from morello_layouts.errors import LayoutError, ParseError
-from morello_layouts.notations.calls import BRACKETS, Call, CallReader
+from morello_layouts.notations.calls import BRACKETS, CallReader, Written
 from morello_layouts.notations.cute import ComposedLayout, CuteLayout, Swizzle
 from morello_layouts.notations.cute.layout import Static, compact, flatten, like
 from morello_layouts.notations.fragments.document import in_order
@@ -52,7 +52,7 @@ class _Reader(CallReader):
 
 def _size(value: Any) -> Any:
     """Return a factor of a size: a number, or a name."""
-    is_name = isinstance(value, Call) and value.is_bare
+    is_name = isinstance(value, Written) and value.is_bare
     if not is_name and not _is_size(value):
         _refuse("expected a product of sizes", "they are numbers and names", "multiply these alone")
     return SizeExpr.named(value.name) if is_name else value
@@ -86,7 +86,7 @@ def _cute_numbers(value: Any) -> Any:
     """Return sizes or strides as nested tuples: ``_4``, ``Int<4>`` and ``C<4>`` are static."""
     if _is_size(value):
         return value
-    if isinstance(value, Call):
+    if isinstance(value, Written):
         if value.name in _TUPLES:
             return tuple(map(_cute_numbers, value.values))
         if value.name in ("Int", "C", "constant", "integral_constant"):
@@ -105,10 +105,10 @@ def _cute_numbers(value: Any) -> Any:
     )
 
 
-def _cute(call: Call) -> Any:
-    if isinstance(call, Call) and call.name in _COMPOSED:
+def _cute(call: Written) -> Any:
+    if isinstance(call, Written) and call.name in _COMPOSED:
         first, *middle, last = call.values or [None]
-        if not isinstance(first, Call) or first.name not in _SWIZZLES:
+        if not isinstance(first, Written) or first.name not in _SWIZZLES:
             _refuse(
                 f"{call.name}: expected a swizzle first",
                 "a layout composed with a layout is a layout, whose strides are computed",
@@ -120,10 +120,10 @@ def _cute(call: Call) -> Any:
             )
         offset = _cute_numbers(middle[0]) if middle else 0
         return ComposedLayout(Swizzle(*first.values), layout=_cute(last), offset=offset)
-    if isinstance(call, Call) and call.name == "make_ordered_layout" and call.values:
+    if isinstance(call, Written) and call.name == "make_ordered_layout" and call.values:
         shape = _cute_numbers(call.values[0])
         return CuteLayout(shape, _ordered(shape, _cute_numbers(call.get("order", 1))))
-    is_layout = isinstance(call, Call) and call.name in ("Layout", "make_layout")
+    is_layout = isinstance(call, Written) and call.name in ("Layout", "make_layout")
     if not is_layout or not 1 <= len(call.values) + len(call.keys) <= 2:
         given = len(call.values) + len(call.keys) if is_layout else 0
         _refuse(
@@ -177,14 +177,14 @@ def _ordered(shape: Any, order: Any) -> Any:
 
 def _numbers(value: Any) -> Any:
     """Return plain integers in nested tuples."""
-    if isinstance(value, Call) and value.name in (*BRACKETS, "Size"):
+    if isinstance(value, Written) and value.name in (*BRACKETS, "Size"):
         inner = value.values
-        if value.name == "Size" and len(inner) == 1 and isinstance(inner[0], Call):
+        if value.name == "Size" and len(inner) == 1 and isinstance(inner[0], Written):
             inner = inner[0].values
         return tuple(map(_numbers, inner))
     if _is_size(value):
         return value
-    if isinstance(value, Call) and not value.values and re.fullmatch(r"[A-Za-z]\w*", value.name):
+    if isinstance(value, Written) and not value.values and re.fullmatch(r"[A-Za-z]\w*", value.name):
         return SizeExpr.named(value.name)
     _refuse(
         f"expected numbers, got {getattr(value, 'name', value)}",
@@ -193,25 +193,25 @@ def _numbers(value: Any) -> Any:
     )
 
 
-def _jax_layout(call: Call) -> Any:
+def _jax_layout(call: Written) -> Any:
     order, tiles = call.get("major_to_minor", 0), call.get("tiling", 1)
     bits = call.get("sub_byte_element_size_in_bits", 2, 0)
-    if order is None or isinstance(bits, Call):
+    if order is None or isinstance(bits, Written):
         _refuse(
             "Layout: expected major_to_minor",
             "it names each dimension once, the slowest varying first",
             "write Layout(major_to_minor=(1, 0), tiling=((8, 128), (2, 1)))",
         )
-    is_none = isinstance(tiles, Call) and tiles.name == "None"
+    is_none = isinstance(tiles, Written) and tiles.name == "None"
     tiling = () if tiles is None or is_none else _numbers(tiles)
     dims = as_permutation(_flat(order), "major_to_minor")
     return XlaLayout(dims[::-1], tiling, element_size_in_bits=bits)
 
 
-def _jax_format(call: Call) -> Any:
+def _jax_format(call: Written) -> Any:
     layout, sharding = call.get("layout", 0), call.get("sharding", 1)
     is_one = sharding is None or getattr(sharding, "name", "") in ("SingleDeviceSharding", "None")
-    if not isinstance(layout, Call) or layout.name == "None":
+    if not isinstance(layout, Written) or layout.name == "None":
         _refuse(
             "Format: expected a layout, got none",
             "the compiler chooses a layout that is left open",
@@ -226,13 +226,13 @@ def _jax_format(call: Call) -> Any:
     return _jax_layout(layout)
 
 
-def _jax_aval(call: Call) -> Any:
+def _jax_aval(call: Written) -> Any:
     shape, dtype = call.get("shape", 0), call.get("dtype", 1)
     element = nearest_type(getattr(dtype, "name", str(dtype)))
     if shape is None or element is None or "sharding" in call.keys:
         _refuse(
             f"{call.name}: expected a shape and a type of elements",
-            "a sharding is written behind the array",
+            "a sharding is written after the array",
             "write for example f32[8,16], mesh={'x': 2}, spec=P('x', None)",
         )
     dims = tuple(n if isinstance(n, int) else str(n) for n in _flat(shape))
@@ -242,7 +242,7 @@ def _jax_aval(call: Call) -> Any:
 # ---- Triton
 
 
-def _gluon(call: Call) -> Any:
+def _gluon(call: Written) -> Any:
     names = [*GLUON[call.name][1]]
     given = dict(zip(names, call.values, strict=False)) | call.keys
     unknown = [name for name in given if name not in names]
@@ -264,18 +264,18 @@ def _gluon(call: Call) -> Any:
 
 
 def _field(value: Any) -> Any:
-    if isinstance(value, Call) and value.name in ("True", "False"):
+    if isinstance(value, Written) and value.name in ("True", "False"):
         return value.name == "True"
-    if isinstance(value, Call) and value.name in GLUON:
+    if isinstance(value, Written) and value.name in GLUON:
         return _gluon(value).encoding
-    if isinstance(value, Call) and value.name == "None":
+    if isinstance(value, Written) and value.name == "None":
         return None
     return _plain(value)
 
 
 def _plain(value: Any) -> Any:
     """Return plain integers in nested tuples; names stand for none."""
-    if isinstance(value, Call) and value.name in BRACKETS:
+    if isinstance(value, Written) and value.name in BRACKETS:
         return tuple(map(_plain, value.values))
     if isinstance(value, int):
         return value
@@ -300,7 +300,7 @@ _CALLS: Final = {
 """Where the sizes, the strides and the offset stand."""
 
 
-def _strided(call: Call) -> Any:
+def _strided(call: Written) -> Any:
     places = _CALLS.get(call.name, (None, None, None))
     stride = call.get("stride", places[1])
     shape = call.get("shape", None, call.get("size", places[0]))
@@ -333,7 +333,7 @@ def _flat(value: Any) -> tuple[Any, ...]:
 
 
 def _element(value: Any) -> ElementType | None:
-    name = nearest_type(value.name) if isinstance(value, Call) and not value.values else None
+    name = nearest_type(value.name) if isinstance(value, Written) and not value.values else None
     return None if name is None else ElementType(name, ELEMENT_BITS[name])
 
 
@@ -353,7 +353,7 @@ def _fx(match: re.Match[str]) -> Any:
 # ---- NKI
 
 
-def _nki(call: Call) -> Any:
+def _nki(call: Written) -> Any:
     """Read a tensor of AWS's NKI: on the chip the first dimension is the partition."""
     shape, dtype, buffer = (
         call.get(name, k) for k, name in enumerate(("shape", "dtype", "buffer"))
@@ -364,7 +364,7 @@ def _nki(call: Call) -> Any:
         found = " and ".join(shown(getattr(given, "name", given)) for given in (dtype, buffer))
         why = "the memories of AWS's NKI are sbuf, psum and hbm; a layout of NumPy has strides"
         _refuse(f"ndarray: expected a type and a memory of NKI, got {found}", why, fix)
-    sizes = list(shape.values) if isinstance(shape, Call) else []
+    sizes = list(shape.values) if isinstance(shape, Written) else []
     if sizes and getattr(sizes[0], "name", "") == "par_dim":
         shape.values[0] = sizes.pop(0).get("size", 0)
     if any(getattr(n, "name", "") == "par_dim" for n in sizes):
@@ -390,16 +390,16 @@ def _nki(call: Call) -> Any:
 # ---- the table
 
 
-def _inner(call: Call) -> Any:
+def _inner(call: Written) -> Any:
     """Read what ``decltype`` is of."""
     inner = call.values[0] if len(call.values) == 1 else None
-    reader = READERS.get(inner.name) if isinstance(inner, Call) else None
-    if isinstance(inner, Call) and (reader or inner.name == "Layout"):
+    reader = READERS.get(inner.name) if isinstance(inner, Written) else None
+    if isinstance(inner, Written) and (reader or inner.name == "Layout"):
         return (reader or _cute)(inner)
     _refuse("decltype: expected a layout", "it is the type of one value", "give the value alone")
 
 
-READERS: Final[dict[str, Callable[[Call], Any]]] = {
+READERS: Final[dict[str, Callable[[Written], Any]]] = {
     **dict.fromkeys(("make_layout", "make_ordered_layout", *_COMPOSED), _cute),
     "decltype": _inner,
     "DeviceLocalLayout": _jax_layout,
@@ -460,7 +460,7 @@ def spelled(text: str) -> Arrays | None:
     return _read(body, reader, text, start if call is None else 0)
 
 
-def _reader(name: str, opening: str, body: str) -> Callable[[Call], Any] | None:
+def _reader(name: str, opening: str, body: str) -> Callable[[Written], Any] | None:
     if _GLUON.match(body):
         return _gluon if name in GLUON else None
     if name == "Layout":
@@ -469,7 +469,7 @@ def _reader(name: str, opening: str, body: str) -> Callable[[Call], Any] | None:
     return READERS.get(name)
 
 
-def _read(body: str, reader: Callable[[Call], Any], text: str, start: int) -> Arrays:
+def _read(body: str, reader: Callable[[Written], Any], text: str, start: int) -> Arrays:
     shift = start if text.startswith(body, start) else 0
     try:
         source = Source(body, _SYNTAX)

@@ -122,7 +122,7 @@ class MemoryFormat(Layout):
         """Return the dimensions in memory order, the slowest varying first.
 
         Raises:
-            ShapeError: if the format has no order of so many dimensions.
+            ShapeError: if the format has no order for this rank.
         """
         found = _ORDERS[self.name].get(rank)
         if found is None and self.name != "contiguous_format":

@@ -38,7 +38,7 @@ give an int from 1
 3. *Text.* In ``text.py`` (or the only module): the rules, a ``Syntax`` for its errors, and a
    function that reads. :func:`word` reads a token, :func:`many` items in a row, :func:`field` what
    belongs to a field (its first rule gives the value; a default is neither needed nor written),
-   :func:`group` optional fields behind a sign, :func:`made` a value, :func:`either` the first of
+   :func:`group` optional fields after a sign, :func:`made` a value, :func:`either` the first of
    several words, :func:`row` signs around a rule. A rule can also be written by hand:
    ``Rule(read, write)``; :func:`collected` is the rule of a value whose fields a function reads.
    ``__str__`` of the value is ``rule.write(self)``. ``grammar.Defining`` is a text with aliases.
@@ -136,7 +136,7 @@ class FieldRule(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Optional fields behind a sign: some of them, or neither they nor the sign."""
+    """Optional fields after a sign: some of them, or neither they nor the sign."""
 
     sign: str
     fields: tuple[FieldRule, ...]
@@ -216,7 +216,7 @@ def many(
 ) -> Rule:
     """Return the rule of items in a row, up to a closing sign or as long as they begin.
 
-    If it is ``trailing``, the sign between items may also stand behind the last one.
+    If it is ``trailing``, the sign between items may also stand after the last one.
     """
     read_item, written, one_word = item
     comma = between.text if isinstance(between, Sign) else between
@@ -280,7 +280,7 @@ def field(name: str, *pieces: Rule | str | Terminal, default: Any = ABSENT) -> F
 
 
 def group(sign: str, *fields: FieldRule) -> Group:
-    """Return optional fields behind a sign, in their order."""
+    """Return optional fields after a sign, in their order."""
     return Group(sign, fields)
 
 

@@ -72,7 +72,7 @@ def test_each_language(target: str) -> None:
         printed = run(f"relayout {sized[0]} {sized[1]} --language triton").stdout
         assert printed == ml.relayout(*sized).kernel("triton", fill=0)
     elif target not in ("c", "cuda", "python"):
-        is_code = target == "rust"
+        is_code = target not in ("latex", "sympy", "mlir")
         name = "relayout" if is_code else None
         assert printed == f"{ml.code(ml.relayout(*pair), target, function=is_code, name=name)}\n"
 

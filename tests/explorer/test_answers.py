@@ -16,12 +16,7 @@ from morello_layouts.core.maps.names import renamed
 from morello_layouts.interfaces.explanations.rows import proof_rows
 from morello_layouts.interfaces.explorer.answer import answer, parts
 from morello_layouts.interfaces.explorer.engine import answered, joined
-from morello_layouts.interfaces.explorer.subject import (
-    FieldError,
-    Question,
-    at_numbers,
-    is_formula,
-)
+from morello_layouts.interfaces.explorer.subject import FieldError, Question, at_numbers, is_formula
 from morello_layouts.outputs.picture.picture import size_of
 from tests.support.presets import PRESETS
 from tests.support.tables import each_row

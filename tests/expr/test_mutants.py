@@ -12,9 +12,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from morello_layouts.core.expr import AffineExpr, Interval, bounds, rules
-from morello_layouts.core.expr.choices import (
-    Rule,
-)
+from morello_layouts.core.expr.choices import Rule
 from tests.support.expr_interval_cases import CHECKS, check_hull, check_levels, check_xors
 from tests.support.expr_mutants import Mutant, mutants_of
 from tests.support.expr_rule_cases import (

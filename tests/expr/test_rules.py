@@ -10,13 +10,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from morello_layouts.core.expr import AffineExpr, Digit, canonicalize, rules, variable
-from morello_layouts.core.expr.choices import (
-    Rule,
-)
-from morello_layouts.core.expr.rules import (
-    DIGIT_RULES,
-    SUM_RULES,
-)
+from morello_layouts.core.expr.choices import Rule
+from morello_layouts.core.expr.rules import DIGIT_RULES, SUM_RULES
 from morello_layouts.core.expr.simplify import digit_rules, sum_rules
 from morello_layouts.core.expr.sizes import SizeExpr, common_divisor, is_nonnegative
 from tests.support.expr_rule_cases import (

@@ -9,15 +9,7 @@ import pytest
 
 from morello_layouts.core.expr import variable
 from morello_layouts.core.expr.sizes import SizeExpr
-from morello_layouts.core.recipe.steps import (
-    Pad,
-    Renumber,
-    Scatter,
-    Split,
-    Step,
-    Window,
-    Xor,
-)
+from morello_layouts.core.recipe.steps import Pad, Renumber, Scatter, Split, Step, Window, Xor
 from morello_layouts.errors import ShapeError
 from tests.support.tables import each_row
 

@@ -13,9 +13,7 @@ import subprocess
 from pathlib import Path
 from typing import Any, Final
 
-from morello_layouts.core.expr.choices import (
-    Rule,
-)
+from morello_layouts.core.expr.choices import Rule
 
 SIZES: Final = "stnmgk"
 """Letters of positive integers in the docstrings; other letters are integers of any sign."""

@@ -14,13 +14,8 @@ from typing import Any, TypeAlias
 
 from morello_layouts.core.expr import AffineExpr, Call, Digit, digit, variable
 from morello_layouts.core.expr.affine import call, xor
-from morello_layouts.core.expr.choices import (
-    Rule,
-)
-from morello_layouts.core.expr.rules import (
-    DIGIT_RULES,
-    RULES_OF_CALLS,
-)
+from morello_layouts.core.expr.choices import Rule
+from morello_layouts.core.expr.rules import DIGIT_RULES, RULES_OF_CALLS
 from tests.support import expr_rule_makers as make
 from tests.support.expr_judges import as_form, differences
 from tests.support.expr_measure import measure

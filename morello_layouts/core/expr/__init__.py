@@ -12,9 +12,7 @@ from morello_layouts.core.expr.affine import (
     variable as variable,
 )
 from morello_layouts.core.expr.bounds import Interval as Interval
-from morello_layouts.core.expr.calls import (
-    Var as Var,
-)
+from morello_layouts.core.expr.calls import Var as Var
 from morello_layouts.core.expr.cheapest import cheapest as cheapest, fewest as fewest
 from morello_layouts.core.expr.digit_choices import (
     OPERATIONS as OPERATIONS,

@@ -10,19 +10,7 @@ Notation: x, y, z, r, u are affine expressions; v a variable; s, t, n, m, g, k p
 c, e, p, q integers; ``[x]`` the interval of x over the bounds of its variables. "mod n" may be
 absent in every digit; an absent modulus counts as infinite.
 
-To add a rule:
-
-1. Write the function here and put it into one of the tables at the end. Its result must be smaller
-   than the node by ``measure`` in ``tests/support/expr_measure.py``, else rewriting may not end.
-2. In ``tests/support/expr_rule_makers.py``, write makers of nodes at the edge of the side condition
-   (the rule fires) and one past it (the rule must not fire).
-3. In ``tests/support/expr_rule_cases.py``, give the rule an entry: its makers, and the examples
-   that the documentation shows too.
-4. Prove the docstring in ``tests/proof/rules.v``; ``tests/proof/test_coq.py`` prints the theorem.
-5. Run ``python -m pytest tests/expr/test_rules.py``, then
-   ``python -m pytest -m slow tests/expr/test_mutants.py``. The second test loosens every condition
-   of every rule once. If such a mutant survives, write a maker that kills it. If the mutant is
-   equivalent to the rule, add it with the reason to ``EQUIVALENT`` in that file.
+CONTRIBUTING.md says how to add a rule.
 """
 
 from __future__ import annotations

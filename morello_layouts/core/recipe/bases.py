@@ -71,7 +71,7 @@ def compose(outer: Sequence[int], inner: Sequence[int]) -> tuple[int, ...]:
 
 
 def transposed(columns: Sequence[int], rows: int) -> tuple[int, ...]:
-    """Return the rows of a matrix of so many rows: the columns of its transpose.
+    """Return the ``rows`` rows of a matrix: the columns of its transpose.
 
     >>> transposed((0b01, 0b11), 2)
     (3, 2)

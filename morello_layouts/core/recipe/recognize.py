@@ -15,13 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from morello_layouts.core.expr import AffineExpr, Var, canonicalize, coordinate_variables
 from morello_layouts.core.expr.affine import BitXor, floors_of, names_in
-from morello_layouts.core.expr.sizes import (
-    Int,
-    SizeExpr,
-    ceil_quotient,
-    evaluated,
-    is_nonnegative,
-)
+from morello_layouts.core.expr.sizes import Int, SizeExpr, ceil_quotient, evaluated, is_nonnegative
 from morello_layouts.core.expr.substitution import substitute
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.recipe.digits import DimDigit, recipe_of_axes, splits_into
@@ -144,7 +138,7 @@ def recipe_of_formula(shape: Shape, form: AffineExpr, size: Int | None = None) -
     Args:
         shape: the sizes of the array.
         form: the offset in elements over ``d0, d1, …``, which are bounded by the shape.
-        size: the elements of the buffer; by default it ends behind the largest offset.
+        size: the elements of the buffer; by default it ends after the largest offset.
 
     Returns:
         Steps if the offset is a sum of digits in nested strides; otherwise a scatter.

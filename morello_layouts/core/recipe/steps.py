@@ -524,7 +524,7 @@ class Recipe(Displayed):
 
     @cached_property
     def has_tail(self) -> bool:
-        """Whether there may be slots behind the end of the axes, given what is required."""
+        """Whether there may be slots after the end of the axes, given what is required."""
         cut = -self.tail_padding
         factors = {1, *(abs(c) for _, c in cut.terms)} if isinstance(cut, SizeExpr) else ()
         proved = (cut, *(cut - (n - m) * factor for n, m in self.requires for factor in factors))

@@ -5,18 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from morello_layouts.core import recipe
 from morello_layouts.core.checks import shown
 from morello_layouts.core.layout import ElementType
 from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.maps import IndexMap
-from morello_layouts.core.recipe import (
-    Recipe,
-    from_bytes,
-    known,
-    pack_array,
-    to_bytes,
-    unpack_array,
-)
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.interfaces.api.layouts import LayoutLike, index_map
 from morello_layouts.notations.xla import numpy_type
@@ -119,13 +112,13 @@ def pack(
     count = _threads(threads, compiled=compiled)
     _require_memory(m, array.dtype)
     if compiled:
-        recipes = Recipe(array.shape), m.recipe
+        recipes = recipe.Recipe(array.shape), m.recipe
         dtype = item_type(array.dtype)
         move = compiled_relayout(*recipes, dtype, item.tobytes(), threads=count)
         buffer = move(np.ascontiguousarray(array).reshape(-1))
     else:
-        buffer = pack_array(m.recipe, array, item[()])
-    return to_bytes(buffer, _bits(m, array.dtype)) if as_bytes else buffer
+        buffer = recipe.pack_array(m.recipe, array, item[()])
+    return recipe.to_bytes(buffer, _bits(m, array.dtype)) if as_bytes else buffer
 
 
 def _require_memory(m: IndexMap, dtype: np.dtype[Any]) -> None:
@@ -185,10 +178,10 @@ def unpack(
         )
     count = _threads(threads, compiled=compiled)
     if compiled:
-        shape, items = known(m.recipe.shape), item_type(buffer.dtype)
-        move = compiled_relayout(m.recipe, Recipe(shape), items, threads=count)
+        shape, items = recipe.known(m.recipe.shape), item_type(buffer.dtype)
+        move = compiled_relayout(m.recipe, recipe.Recipe(shape), items, threads=count)
         return move(buffer).reshape(shape)
-    return unpack_array(m.recipe, buffer)
+    return recipe.unpack_array(m.recipe, buffer)
 
 
 def _array(given: Any) -> NDArray[Any]:
@@ -266,4 +259,4 @@ def _items(m: IndexMap, data: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
             f"the layout spans {m.size} elements of {bits} bits",
             f"give {size} bytes",
         )
-    return from_bytes(data, bits, m.size, dtype)
+    return recipe.from_bytes(data, bits, m.size, dtype)

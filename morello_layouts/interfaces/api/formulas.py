@@ -15,18 +15,12 @@ from morello_layouts.core.expr import (
     AffineExpr,
     CostModel,
     Interval,
+    conversions,
     coordinate_variables,
     fewest,
     readable,
     standard,
     variable,
-)
-from morello_layouts.core.expr.conversions import (
-    form_from_sympy,
-    number_from_sympy,
-    promote_to_sizes,
-    symbol,
-    to_sympy,
 )
 from morello_layouts.core.expr.sizes import Int, SizeExpr, evaluated
 from morello_layouts.core.expr.substitution import substitute
@@ -106,7 +100,7 @@ def simplify(
         simple = fewest(simple if facts.forms else form, cost)
     if verify:
         _require_equal(form, simple, facts.forms)
-    return to_sympy(facts.named(simple), _symbols(expr))
+    return conversions.to_sympy(facts.named(simple), _symbols(expr))
 
 
 def _symbols(expr: sympy.Expr | str | int) -> dict[str, sympy.Symbol]:
@@ -169,8 +163,8 @@ def form_of(
                 "an index expression is text or a SymPy expression",
                 'give for example "(32*i + j)//8"',
             )
-        form = form_from_sympy(expr, intervals, choices=choices, sizes=known)
-    return promote_to_sizes(form, sizes)
+        form = conversions.form_from_sympy(expr, intervals, choices=choices, sizes=known)
+    return conversions.promote_to_sizes(form, sizes)
 
 
 def assumed_form(
@@ -233,7 +227,7 @@ def _end(end: Bound) -> Int | None:
             "a bound is an integer, or a size as text or SymPy; None for no bound",
             'give for example 31, "N - 1" or None',
         )
-    return number_from_sympy(end)
+    return conversions.number_from_sympy(end)
 
 
 def _require_equal(form: AffineExpr, simple: AffineExpr, facts: Sequence[AffineExpr] = ()) -> None:
@@ -334,7 +328,7 @@ def _called(function: Callable[..., Any], names: Sequence[str]) -> Any:
         found = layout_of_function(function)
     except LayoutError as error:
         try:
-            return function(*map(symbol, names))
+            return function(*map(conversions.symbol, names))
         except TypeError:
             raise error from None
     if len(found.parameters) != len(names):
@@ -388,7 +382,7 @@ def _form(
     language: Language,
 ) -> AffineExpr:
     form = expr if isinstance(expr, AffineExpr) else form_of(expr, bounds, language, choices=False)
-    form = promote_to_sizes(form, sizes)
+    form = conversions.promote_to_sizes(form, sizes)
     unknown = {v.name for v in form.variables()} - set(coordinates)
     if unknown:
         raise LayoutError(

@@ -8,11 +8,11 @@ from typing import Any, Literal, TypeAlias
 
 import click
 
+import morello_layouts as ml
 from morello_layouts.core.expr import Interval, fewest, readable
 from morello_layouts.core.expr.simplify import Derivation
 from morello_layouts.core.fields import plain
 from morello_layouts.errors import LayoutError
-from morello_layouts.interfaces import api
 from morello_layouts.interfaces.api.code import Formulable, code as code_of
 from morello_layouts.interfaces.api.conversions import To, conversion
 from morello_layouts.interfaces.api.formulas import Language as Reading, assumed_form
@@ -20,7 +20,7 @@ from morello_layouts.interfaces.api.layouts import Assuming, LayoutLike, Shape, 
 from morello_layouts.interfaces.cli.command import Tiles
 from morello_layouts.interfaces.cli.terminal import Answer, error_in_options, print_error
 from morello_layouts.notations import parse_bounds
-from morello_layouts.outputs.codegen import Target
+from morello_layouts.outputs.codegen.targets import LoopTarget, Target
 from morello_layouts.outputs.kernels import KERNEL_TARGETS
 from morello_layouts.outputs.kernels.relayout import BitOrder
 
@@ -101,7 +101,7 @@ def code(
     of: Formulable = layout
     intervals = None
     if bounds is None:
-        m = api.index_map(layout, shape, assuming=assuming, names=names)
+        m = ml.index_map(layout, shape, assuming=assuming, names=names)
         m = m if at is None else m.at(**at)
         of = m.inverse if inverse else m
     else:
@@ -118,9 +118,6 @@ def code(
     return Answer({"text": layout, "target": target, "code": found}, found)
 
 
-Language: TypeAlias = Literal["c", "cuda", "rust", "python", "mlir", "triton"]
-
-
 def loops(
     layout: LayoutLike,
     other: LayoutLike | None = None,
@@ -130,7 +127,7 @@ def loops(
     names: str | None = None,
     order: str = "physical",
     tile: Tiles | None = None,
-    target: Language = "c",
+    target: LoopTarget = "c",
     indices: Mapping[str, str] | None = None,
     function: bool = False,
     name: str = "nest",
@@ -155,7 +152,7 @@ def loops(
     from morello_layouts.interfaces.api.loops import loops as loops_of
 
     if other is None:
-        maps: Any = api.index_map(layout, shape, assuming=assuming)
+        maps: Any = ml.index_map(layout, shape, assuming=assuming)
     else:
         a, b = index_maps(layout, other, shape, assuming)
         if a.shape != b.shape:
@@ -206,7 +203,7 @@ def relayout(
         name: the name of the function.
     """
     first, second = parsed(source), parsed(target)
-    found = api.relayout(first, second, shape, **more)
+    found = ml.relayout(first, second, shape, **more)
     is_rust = language == "rust" and element_type is None and (bits or found.bits) is not None
     if is_rust or language in KERNEL_TARGETS:
         fill = 0 if padding == "zero" else None
@@ -246,7 +243,7 @@ def convert(
     if to == "all" or (to is None and element_type is None):
         from morello_layouts.interfaces.explanations.rows import Labelled, section_lines
 
-        found = api.convert_all(layout, shape, assuming=assuming)
+        found = ml.convert_all(layout, shape, assuming=assuming)
         rows = [
             Labelled(each.to, str(each.layout))
             if each.error is None

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import click
 
+import morello_layouts as ml
 from morello_layouts.core.fields import plain
 from morello_layouts.errors import LayoutError
-from morello_layouts.interfaces import api, explanations
+from morello_layouts.interfaces import explanations
 from morello_layouts.interfaces.api.layouts import Assuming, LayoutLike, Shape
 from morello_layouts.interfaces.cli.command import Log, Order
 from morello_layouts.interfaces.cli.terminal import Answer, in_options
@@ -99,7 +100,7 @@ def bitcast(
         in_any_way: any reshape or transpose that is free.
     """
     found: Correspondence = "any" if in_any_way else "row-major"
-    return api.bitcast(a, b, shape, correspondence=transpose or found, **more)
+    return ml.bitcast(a, b, shape, correspondence=transpose or found, **more)
 
 
 Memory: TypeAlias = Literal["shared", "global", "cache"]
@@ -156,8 +157,8 @@ def banks(
             "add --in cache, or leave it out",
         )
     more |= own
-    m = api.index_map(layout, shape, assuming=assuming, notation=notation)
-    ask = partial(getattr(api, _MEMORIES[memory]), m, bits=bits, at=at, **more)
+    m = ml.index_map(layout, shape, assuming=assuming, notation=notation)
+    ask = partial(getattr(ml, _MEMORIES[memory]), m, bits=bits, at=at, **more)
     answers = [ask(access) for access in accesses]
     holds = not any(map(_has_conflicts, answers))
     return Answer({"answers": answers}, "\n".join(map(str, answers)), holds=holds)
@@ -168,7 +169,7 @@ def _require_access(layout: str, accesses: Sequence[str]) -> None:
         raise LayoutError(
             f"no access of {layout}",
             "an access says which elements the lanes of a warp touch",
-            "give accesses behind the layout: row, column, row.b128, ldmatrix, or a fragment",
+            "give accesses after the layout: row, column, row.b128, ldmatrix, or a fragment",
         )
 
 
@@ -189,7 +190,7 @@ def _best(accesses: Sequence[str], shape: Shape | None, bits: int | None, **own:
             "the best swizzle depends on the sizes of the tile and on the bits of its elements",
             "give for example shape=(64, 64) and bits=16, beside the accesses",
         )
-    found = api.best_swizzle(tuple(shape), bits, accesses, **own)
+    found = ml.best_swizzle(tuple(shape), bits, accesses, **own)
     return Answer(plain(found), str(found), holds=max(found.ways) <= 1)
 
 
@@ -197,7 +198,7 @@ def _tile(text: str) -> IndexMap | None:
     """Return the map of a tile whose text has all sizes; refuse one that is not row by row."""
     m = None
     with suppress(LayoutError):
-        m = api.index_map(text)
+        m = ml.index_map(text)
     if m is not None and m.recipe.steps and not m.recipe.axis_names:  # else a fragment
         raise LayoutError(
             f"{text}: expected a tile that lies row by row",
@@ -224,7 +225,7 @@ def shards(
         at: also say where the element at this coordinate is.
         device: say only which indices this device holds, and where its buffer has them.
     """
-    m = api.index_map(layout, shape, assuming=assuming)
+    m = ml.index_map(layout, shape, assuming=assuming)
     found = explanations.shards(m, **more) if device is None else m.local(device)
     if at is None:
         return found
@@ -266,7 +267,7 @@ def reshard(
     if log is not None:
         from morello_layouts.core.description import count
 
-        pairs = api.rematerializations(log, shape)
+        pairs = ml.rematerializations(log, shape)
         nothing = f"none of {count(len(log.splitlines()), 'line')} {_NO_PAIRS}"
         return Answer({"pairs": pairs}, "\n".join(map(str, pairs)) or nothing, holds=bool(pairs))
     if source is None or target is None:
@@ -275,7 +276,7 @@ def reshard(
             "a plan leads from one sharding to another",
             "give both, or a log with --log",
         )
-    plan = api.reshard(source, target, shape, **more)
+    plan = ml.reshard(source, target, shape, **more)
     found: Plan | Schedule = plan if limit is None else plan.schedule(limit)
     if device is None and not table:
         return found

@@ -127,7 +127,7 @@ def hlo(
     from morello_layouts.programs.diagnostics.fleet import is_many
 
     if indexing is not None:
-        from morello_layouts.interfaces.api import indexing_map
+        from morello_layouts.interfaces.api.indexing import indexing_map
 
         if other is not None:
             raise LayoutError(
@@ -438,7 +438,7 @@ def recover(
         size: the number of slots in the buffer of a table.
         element_type: the type of numbers in files of bytes, as NumPy writes it.
     """
-    from morello_layouts.interfaces.api import recover as asked
+    from morello_layouts.interfaces.api.recovering import recover as asked
     from morello_layouts.outputs.recover import NoLayoutError
     from morello_layouts.programs.tpu_compiler.program import load_function
 

@@ -13,7 +13,7 @@ from morello_layouts.core.lazy import importing
 from morello_layouts.core.limits import EDITOR_PADDING, EXPLANATION_WIDTH
 from morello_layouts.core.maps.subject import Subject
 from morello_layouts.errors import LayoutError
-from morello_layouts.interfaces import api
+from morello_layouts.interfaces.api.gpu import banks
 from morello_layouts.interfaces.api.layouts import subject
 from morello_layouts.interfaces.editor.occurrences import STATEMENT
 from morello_layouts.interfaces.explanations.report import ArrayReport, report_of, sizes_of
@@ -66,7 +66,7 @@ def _hover(spans: Sequence[tuple[str, str]]) -> Iterator[str]:
     yield _part({"place": place, "layout": layout, "shape": shape, "text": text})
     if _SHARED.match(layout) and reports[place].sizes is not None:
         with suppress(LayoutError):
-            rows = [Labelled(x, api.banks(layout, x).verdict) for x in ("row", "column")]
+            rows = [Labelled(x, banks(layout, x).verdict) for x in ("row", "column")]
             found = section_lines("A warp of an NVIDIA GPU that loads a", rows, _MEDIUM)
             yield _part({"banks": "\n".join(one.plain for one in found)})
 
@@ -108,7 +108,7 @@ def _warning(text: str, shape: str, access: str, places: int) -> str | None:
             moves = getattr(read_mlir(text), "moves", ())
             told = next((move.words for move in moves if (move.ways or 1) > 1), None)
         elif access:
-            found = api.banks(text, access)  # a formula of open sizes has no ways
+            found = banks(text, access)  # a formula of open sizes has no ways
             is_one = getattr(found, "ways", 1) == 1
             told = None if is_one else f"a warp that loads a {access}: {found.verdict}"
         else:

@@ -124,7 +124,7 @@ def _whole(span: str, text: str, at: int) -> str:
     return expanded(span, meaning, EXPLORER_TEXT)
 
 
-class Question(NamedTuple):
+class Suspect(NamedTuple):
     """A span of which a warning may be due, and how often the same stands in the text."""
 
     span: Span
@@ -155,17 +155,17 @@ STATEMENT: Final = "statement"
 """The question about a statement of MLIR: how it moves elements."""
 
 
-def questions(text: str) -> list[Question]:
+def questions(text: str) -> list[Suspect]:
     """Return what warnings are asked about: each text once, where it stands first.
 
     Padding is asked about where tiles are written. In HLO these are results of instructions that
     no fusion holds, for others do not lie in memory. Conflicts are asked about where the text says
     what lies in shared memory and, in TTGIR, which lanes move it.
     """
-    found: dict[tuple[str, str, str], Question] = {}
+    found: dict[tuple[str, str, str], Suspect] = {}
     for span, access in (*_padded(text), *_shared(text), *_moved(text)):
         key = span.text, span.shape, access
-        first = found.get(key, Question(span, access, 0))
+        first = found.get(key, Suspect(span, access, 0))
         found[key] = first._replace(places=first.places + 1)
         if len(found) >= EDITOR_QUESTIONS:
             break

@@ -21,13 +21,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from urllib.parse import unquote
 
 import morello_layouts.interfaces.explorer.server as explorer
-from morello_layouts.core.limits import (
-    EDITOR_BATCH,
-    EDITOR_MESSAGE,
-    EDITOR_PAUSE,
-    EXPLORER_SECONDS,
-    EXPLORER_TEXT,
-)
+from morello_layouts.core import limits
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.interfaces.editor.occurrences import Span, around, questions
 from morello_layouts.interfaces.explorer.subject import Question
@@ -55,7 +49,7 @@ class Messages:
 
     def read(self, size: int) -> bytes:
         """Return the body of a message."""
-        if size <= EDITOR_MESSAGE:
+        if size <= limits.EDITOR_MESSAGE:
             return self._stream.read(size)
         kept = [b"", b""]
         while size > 0 and (part := self._stream.read(min(size, _CHUNK))):
@@ -87,9 +81,9 @@ def read_near(path: Path, line: int) -> tuple[str, str]:
                 at, line = at + len(part), line - lines
             else:
                 at, line = at + len(b"\n".join(part.split(b"\n", line)[:line])) + 1, 0
-        file.seek(max(0, at - EXPLORER_TEXT))
-        before = file.read(min(at, EXPLORER_TEXT)).decode(errors="replace")
-        return before, file.read(8 * EXPLORER_TEXT).decode(errors="replace")
+        file.seek(max(0, at - limits.EXPLORER_TEXT))
+        before = file.read(min(at, limits.EXPLORER_TEXT)).decode(errors="replace")
+        return before, file.read(8 * limits.EXPLORER_TEXT).decode(errors="replace")
 
 
 class Editor:
@@ -102,7 +96,7 @@ class Editor:
         self._lines: dict[str, tuple[str, list[int]]] = {}  # texts, and where their lines begin
         self._explorer: explorer.Server | None = None
         # It starts while the editor does.
-        self._worker = ThreadPoolExecutor(1).submit(Worker, EXPLORER_SECONDS, _ENGINE)
+        self._worker = ThreadPoolExecutor(1).submit(Worker, limits.EXPLORER_SECONDS, _ENGINE)
 
     async def ask(self, field: str, question: Any) -> dict[str, Any]:
         """Return the worker's answer; a question that is cancelled while it waits is not asked."""
@@ -164,7 +158,7 @@ class Editor:
             if position.line >= len(starts):
                 return {}, None
             near, start = text, starts[position.line]
-        line = near[start : start + 8 * EXPLORER_TEXT].partition("\n")[0]
+        line = near[start : start + 8 * limits.EXPLORER_TEXT].partition("\n")[0]
         unit = types.Position(0, position.character)
         column = codec.position_from_client_units([line], unit).character
         language = getattr(self._document(uri), "language_id", None)
@@ -218,7 +212,7 @@ class Editor:
         self._check(params.text_document.uri, 0)
 
     def changed(self, params: types.DidChangeTextDocumentParams) -> None:
-        self._check(params.text_document.uri, EDITOR_PAUSE)
+        self._check(params.text_document.uri, limits.EDITOR_PAUSE)
 
     def closed(self, params: types.DidCloseTextDocumentParams) -> None:
         uri = params.text_document.uri
@@ -259,8 +253,8 @@ class Editor:
         text = self._text(uri)
         asked = [] if text is None else await asyncio.to_thread(questions, text)
         found: list[types.Diagnostic] = []
-        for k in range(0, len(asked), EDITOR_BATCH):
-            batch = asked[k : k + EDITOR_BATCH]
+        for k in range(0, len(asked), limits.EDITOR_BATCH):
+            batch = asked[k : k + limits.EDITOR_BATCH]
             told = await self.ask(
                 "warnings",
                 [[one.span.text, one.span.shape, one.access, one.places] for one in batch],

@@ -15,8 +15,10 @@ from morello_layouts.core.lazy import regex
 from morello_layouts.core.limits import EXERCISE_TEXT
 from morello_layouts.core.maps import AffineMap, IndexMap, Map
 from morello_layouts.errors import LayoutError, ParseError, ShapeError
-from morello_layouts.interfaces.api import draw, equal, from_sympy, index_map
-from morello_layouts.interfaces.api.layouts import Shape, subject
+from morello_layouts.interfaces.api.formulas import from_sympy
+from morello_layouts.interfaces.api.layouts import Shape, index_map, subject
+from morello_layouts.interfaces.api.pictures import draw
+from morello_layouts.interfaces.api.proofs import equal
 from morello_layouts.notations import parse, parse_expression
 
 if TYPE_CHECKING:
@@ -48,7 +50,7 @@ class AnswerReader:
             return self._text(answer)
         if isinstance(answer, AffineMap):
             return self._one_formula(answer)
-        if _is_function(answer):
+        if callable(answer) and not isinstance(answer, type | Map):
             answer = self._called(answer)
         if _is_formula(answer):
             return self._formula(answer)
@@ -158,10 +160,6 @@ class AnswerReader:
             "a layout begins with the order of its dimensions, from fast to slow",
             f"write for example {{{order}:T{tiles.removeprefix('T').strip()}}}",
         )
-
-
-def _is_function(answer: Any) -> bool:
-    return callable(answer) and not isinstance(answer, type | Map)
 
 
 def _is_formula(answer: Any) -> bool:
@@ -361,7 +359,7 @@ class Exercise:
 
 
 def numbers_of(answer: Any, count: int = 1) -> tuple[int, ...]:
-    """Return the whole numbers of an answer in their order; if it has not so many, each is -1.
+    """Return the whole numbers of an answer in their order; each is -1 unless there are ``count``.
 
     >>> numbers_of("LD = 34"), numbers_of(((0, 63), (1, 0)), 4), numbers_of("many"), numbers_of(0.5)
     ((34,), (0, 63, 1, 0), (-1,), (-1,))

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 from morello_layouts.core.description import count
 from morello_layouts.core.lazy import regex
 from morello_layouts.core.maps import AffineMap, IndexMap
-from morello_layouts.interfaces.api import bitcast, equal, index_map, is_bijective, is_surjective
+from morello_layouts.interfaces.api.layouts import index_map
+from morello_layouts.interfaces.api.proofs import bitcast, equal, is_bijective, is_surjective
 from morello_layouts.interfaces.exercises.exercise import Feedback, numbers_of
 
 if TYPE_CHECKING:

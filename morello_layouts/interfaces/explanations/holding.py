@@ -250,7 +250,7 @@ def _sharded(m: IndexMap) -> ShardedLayout:
     raise UnsupportedError(
         f"{m.source or m}: expected an array on devices, got one in a single buffer",
         "a sharding says which device holds which part",
-        "write one behind the array: f32[8,16], sharding={devices=[2,4]<=[8]}",
+        "write one after the array: f32[8,16], sharding={devices=[2,4]<=[8]}",
     )
 
 

@@ -18,7 +18,6 @@ from morello_layouts.core.maps.names import as_names, renamed
 from morello_layouts.core.maps.subject import Subject
 from morello_layouts.core.recipe import known
 from morello_layouts.errors import LayoutError, UnsupportedError
-from morello_layouts.interfaces import api
 from morello_layouts.notations.registry import describe
 from morello_layouts.notations.xla import XlaShape
 from morello_layouts.outputs.picture import View, fitted_view
@@ -180,9 +179,11 @@ def _document_steps(layout: Layout, m: IndexMap) -> tuple[str, ...]:
 
 def proofs_of(m: IndexMap) -> Proofs:
     """Return the proofs about an index map."""
-    from morello_layouts import proof  # loads ISL
+    with importing:
+        from morello_layouts import proof  # loads ISL
+        from morello_layouts.interfaces.api import proofs
 
-    ask: Any = api if m.is_part else proof  # that of a part says so
+    ask: Any = proofs if m.is_part else proof  # that of a part says so
     return Proofs(ask.is_bijective(m), ask.is_injective(m), ask.verify(m))
 
 
@@ -238,7 +239,7 @@ _GROUPS: Final = {
     "a part of the operand": "slice dynamic-slice",
     "the operand with a part replaced": "dynamic-update-slice",
     "the operand with elements around it": "pad",
-    "operands one behind the other": "concatenate",
+    "operands one after the other": "concatenate",
     "elements in reverse order along dimensions": "reverse",
     "a matrix product: sums of products over contracted dimensions": "dot ragged-dot scaled-dot",
     "sums of products over a window": "convolution",

@@ -18,7 +18,6 @@ from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.maps.names import renamed
 from morello_layouts.core.recipe import named_forms
 from morello_layouts.errors import LayoutError, UnsupportedError
-from morello_layouts.interfaces.api import draw
 from morello_layouts.interfaces.api.layouts import (
     Assuming,
     LayoutLike,
@@ -28,6 +27,7 @@ from morello_layouts.interfaces.api.layouts import (
     record_in,
     subject,
 )
+from morello_layouts.interfaces.api.pictures import draw
 from morello_layouts.interfaces.explanations.report import (
     ArrayReport,
     InstructionFacts,

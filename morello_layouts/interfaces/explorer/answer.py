@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 from morello_layouts.core.description import count
 from morello_layouts.core.fields import frozen, plain
-from morello_layouts.core.lazy import regex
+from morello_layouts.core.lazy import importing, regex
 from morello_layouts.core.limits import EXPLORER_COMPARED
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.maps.names import renamed
 from morello_layouts.errors import LayoutError, UnsupportedError
-from morello_layouts.interfaces import api
+from morello_layouts.interfaces.api import gpu, layouts, proofs
 from morello_layouts.interfaces.api.code import code
 from morello_layouts.interfaces.api.layouts import index_maps
 from morello_layouts.interfaces.explanations.report import proofs_of
@@ -92,9 +92,9 @@ def _pair(m: IndexMap, text: str) -> _Pair:
 
 
 def _with_layout(one: IndexMap, other: IndexMap) -> LayoutComparison:
-    same = api.equal(one, other)
+    same = proofs.equal(one, other)
     try:
-        bitcast = verdict_row("bitcast", api.bitcast(one, other))
+        bitcast = verdict_row("bitcast", proofs.bitcast(one, other))
     except LayoutError as error:
         bitcast = Labelled("bitcast", f"unknown: {error.what}")
     rows = (
@@ -103,21 +103,23 @@ def _with_layout(one: IndexMap, other: IndexMap) -> LayoutComparison:
         Labelled("buffers", f"{one.size} and {other.size} elements"),
         *_resharding(one, other),
     )
-    back, forth = str(api.relayout(one, other)), str(api.relayout(other, one))
+    back, forth = str(layouts.relayout(one, other)), str(layouts.relayout(other, one))
     return LayoutComparison(other.source, (one, other), same, rows, back, forth)
 
 
 def _resharding(one: IndexMap, other: IndexMap) -> Iterator[Labelled]:
     """Yield what moves between two layouts on devices."""
     if all("device" in m.recipe.axis_names for m in (one, other)):
+        with importing:
+            from morello_layouts.interfaces.api import shardings
         with suppress(UnsupportedError):
-            lines = str(api.reshard(one, other)).splitlines()
+            lines = str(shardings.reshard(one, other)).splitlines()
             yield from (Labelled("" if k else "resharding", x.strip()) for k, x in enumerate(lines))
 
 
 def _with_formula(m: IndexMap, text: str) -> LayoutComparison:
     mine = formula_for(m, text)
-    same = api.equal(m, mine)
+    same = proofs.equal(m, mine)
     own = str(renamed(mine.form, mine.names))
     both = (
         Labelled("formula", f"{own}   (simplified)"),
@@ -212,7 +214,7 @@ def _example(subject: Shown, question: Question) -> dict[str, Any]:
     """Return a picture at sizes of our own, of a layout whose sizes nobody gave."""
     for shape in _EXAMPLES:
         with suppress(LayoutError):
-            m = api.index_map(subject.arrays[subject.position][1], shape)
+            m = layouts.index_map(subject.arrays[subject.position][1], shape)
             found = _picture([m], (), None, "", question)
             if "reason" not in found:
                 return {"picture": {**found, "example": "x".join(map(str, shape))}}
@@ -393,7 +395,7 @@ class Banks:
 def banks_of(m: IndexMap, text: str) -> Banks:
     """Return the conflicts of an access such as ``column, 16 bits``.
 
-    >>> found = banks_of(api.index_map("f32[32,32]"), "column")
+    >>> found = banks_of(layouts.index_map("f32[32,32]"), "column")
     >>> found.verdict, found.rows[0].text
     ('32-way conflict', 'bank 0 gives one after the other the words 0, 32, 64, 96, …')
     >>> found.dots[:2]
@@ -404,14 +406,15 @@ def banks_of(m: IndexMap, text: str) -> Banks:
         bits = int(typed[2])
     else:
         bits = _DEFAULT if m.element_type is None else m.element_type.bits
-    found = api.banks(m, text if typed is None else typed[1], bits=bits)
+    found = gpu.banks(m, text if typed is None else typed[1], bits=bits)
     assumed = text if typed is None and m.element_type is None else ""
     bits_row = Labelled("elements", f"of {bits} bits", is_dim=bool(assumed))
     if isinstance(found, BankFormula):
         rows = [Labelled(f"{found.pitch} % {len(found.ways)}", _by_remainder(found)), bits_row]
         return Banks(found.access, found.verdict, tuple(rows), bits, assumed_for=assumed)
     own = (*_rows(found), bits_row)
-    return Banks(found.access, found.verdict, own, bits, _dots(found), assumed)
+    dots = tuple(each.coordinate for each in found.collisions if found.has_conflicts)
+    return Banks(found.access, found.verdict, own, bits, dots, assumed)
 
 
 def _rows(found: BankConflicts) -> list[Labelled]:
@@ -432,7 +435,3 @@ def _rows(found: BankConflicts) -> list[Labelled]:
 def _by_remainder(found: BankFormula) -> str:
     shown = [f"{k}: {ways}" for k, ways in enumerate(found.ways[:16])]
     return ", ".join(shown if len(found.ways) <= 16 else [*shown, "…"])
-
-
-def _dots(found: BankConflicts) -> tuple[tuple[int, ...], ...]:
-    return tuple(each.coordinate for each in found.collisions) if found.has_conflicts else ()

@@ -18,8 +18,8 @@ from morello_layouts.core.lazy import regex
 from morello_layouts.core.limits import EXPLORER_ARRAYS, EXPLORER_TEXT
 from morello_layouts.core.maps import AffineMap, IndexMap
 from morello_layouts.errors import LayoutError, ParseError, ShapeError
-from morello_layouts.interfaces import api
-from morello_layouts.interfaces.api.layouts import Shape, assumptions_of, subject
+from morello_layouts.interfaces.api.formulas import from_sympy
+from morello_layouts.interfaces.api.layouts import Shape, assumptions_of, index_map, subject
 from morello_layouts.interfaces.explanations.report import ArrayReport, instruction_in, report_of
 from morello_layouts.interfaces.explanations.rows import Labelled, instruction_rows
 from morello_layouts.notations.expression import values_by_name
@@ -156,7 +156,7 @@ def is_formula(text: str) -> bool:
 def formula_for(m: IndexMap, text: str) -> AffineMap:
     """Return the map of a formula, over the array of another map.
 
-    >>> formula_for(api.index_map("f32[3,5]"), "5*d0 + d1")(2, 3)
+    >>> formula_for(index_map("f32[3,5]"), "5*d0 + d1")(2, 3)
     13
     """
     plain = standard(len(m.recipe.shape))
@@ -173,7 +173,7 @@ def formula_for(m: IndexMap, text: str) -> AffineMap:
                 text=text,
                 position=match.start(),
             )
-    return api.from_sympy({"shape": m.shape, "names": coordinates}, text)
+    return from_sympy({"shape": m.shape, "names": coordinates}, text)
 
 
 _QUOTED: Final = regex(r"\s*([\"'`])(.*)\1[\s,;]*", re.DOTALL)
@@ -285,7 +285,7 @@ def _shape(question: Question) -> Shape | None:
 def _shape_of_other(other: str) -> Shape | None:
     """Return the shape of the layout to compare with, if its text carries one."""
     try:
-        return api.index_map(other).recipe.shape
+        return index_map(other).recipe.shape
     except LayoutError:
         return None  # it carries none; or else the comparison reports the error
 
@@ -308,7 +308,7 @@ def at_numbers(maps: Sequence[IndexMap], at: str) -> tuple[list[IndexMap], dict[
 
     Numbers from the page's field come first; for other sizes numbers are chosen.
 
-    >>> m = api.index_map("f32[M,N]{1,0:T(8,128)}", assuming="16 | M")
+    >>> m = index_map("f32[M,N]{1,0:T(8,128)}", assuming="16 | M")
     >>> at_numbers([m], "N=200")[1]
     {'M': 16, 'N': 200}
     """

@@ -11,7 +11,7 @@ from morello_layouts.core.limits import PROOF_ELEMENTS
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.recipe import known
 from morello_layouts.errors import LayoutError
-from morello_layouts.interfaces import api
+from morello_layouts.interfaces.api import gpu, proofs
 from morello_layouts.interfaces.api.layouts import Assuming, LayoutLike, Shape, index_map
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def assert_agree(
     Tests where H = 1, or N = 1 cannot see this.
     ...
     """
-    found: Agreement = api.agree(producer, consumer, shape, assuming=assuming, **more)
+    found: Agreement = proofs.agree(producer, consumer, shape, assuming=assuming, **more)
     if found.holds and found.fits and found.covers:
         return found
     raise AssertionError(str(found))
@@ -71,7 +71,7 @@ def assert_bijective(
 (first: 9). Decided by digits.
     """
     m = index_map(layout, shape, assuming=assuming)
-    found: Proof = api.is_bijective(m)
+    found: Proof = proofs.is_bijective(m)
     if found.holds:
         return found
     raise AssertionError(f"{m.source}: {found}")
@@ -107,7 +107,7 @@ def assert_no_conflicts(
             'give for example "row" and "column.b128"',
         )
     m = index_map(layout, shape, assuming=assuming)
-    found = tuple(api.banks(m, access, bits=bits) for access in accesses)
+    found = tuple(gpu.banks(m, access, bits=bits) for access in accesses)
     wrong = [str(each) for each in found if has_conflicts(each)]
     if wrong:
         raise AssertionError("\n".join(wrong))
@@ -149,7 +149,7 @@ def assert_matches(
     """
     m = index_map(layout, shape, assuming=assuming)
     try:
-        answer = api.equal(function, m, shape if shape is not None else m.recipe.shape)
+        answer = proofs.equal(function, m, shape if shape is not None else m.recipe.shape)
     except LayoutError:
         _require_each(function, m)
         return

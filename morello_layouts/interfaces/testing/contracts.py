@@ -30,7 +30,7 @@ from morello_layouts.core.description import listed
 from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.limits import CONTRACT_FILE
 from morello_layouts.errors import LayoutError
-from morello_layouts.interfaces import api
+from morello_layouts.interfaces.api import gpu, proofs
 from morello_layouts.interfaces.api.layouts import index_map, parsed
 from morello_layouts.interfaces.testing.asserts import has_conflicts
 from morello_layouts.notations import parse_shape
@@ -147,20 +147,20 @@ class Contract(Displayed):
         given, assuming = self.given, self.given.get("assuming")
         own = {key: value for key, value in given.items() if key not in _NOT_PASSED}
         if self.kind == "agree":
-            found = api.agree(
+            found = proofs.agree(
                 own.pop("producer"), own.pop("consumer"), sizes, assuming=assuming, **own
             )
             verdicts = (found.holds, found.fits, found.covers)
             holds = False if False in verdicts else None if None in verdicts else True
             return holds, str(found)
         if self.kind == "equal":
-            proof = api.equal(own["a"], own["b"], sizes, assuming=assuming)
+            proof = proofs.equal(own["a"], own["b"], sizes, assuming=assuming)
             return proof.holds, str(proof)
         m = index_map(own["layout"], sizes, assuming=assuming)
         if self.kind == "bijective":
-            proof = api.is_bijective(m)
+            proof = proofs.is_bijective(m)
             return proof.holds, str(proof)
-        answers = [api.banks(m, each, bits=own.get("bits")) for each in own["accesses"]]
+        answers = [gpu.banks(m, each, bits=own.get("bits")) for each in own["accesses"]]
         return not any(map(has_conflicts, answers)), "\n".join(map(str, answers))
 
     def __str__(self) -> str:

@@ -176,7 +176,7 @@ class Comb:
 
     @property
     def stop(self) -> int:
-        """The index behind the last one."""
+        """The index after the last one."""
         return self.start + self.block + sum((count - 1) * period for period, count in self.repeats)
 
     @property
@@ -237,7 +237,7 @@ class CutLevel(NamedTuple):
         return renumbered(self.starts[1:], value) - renumbered(self.starts[:-1], value)
 
     def at(self, index: int) -> tuple[int, int, int]:
-        """Return the number of the block of an index, its first index and the one behind it."""
+        """Return the number of the block of an index, its first index and the one after it."""
         if self.starts:
             number = bisect_right(self.starts, index) - 1
             return number, self.starts[number], self.starts[number + 1]

@@ -27,16 +27,9 @@ from morello_layouts.core.limits import EXCHANGE_SCRATCH
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.recipe import Recipe, known
 from morello_layouts.errors import LayoutError, ShapeError
+from morello_layouts.machines.resharding import moves
 from morello_layouts.machines.resharding.combs import Message, Pieces, Runs, in_turn, shape_of
 from morello_layouts.machines.resharding.exchange import Exchange
-from morello_layouts.machines.resharding.moves import (
-    LocalBuffer,
-    Portion,
-    copied_at_once,
-    copy,
-    local_buffer,
-    place_of,
-)
 from morello_layouts.outputs.kernels.relayout import item_type
 
 if TYPE_CHECKING:
@@ -88,10 +81,10 @@ def transfer_of(
     types = [m.element_type.name for m in maps if m.element_type and m.element_type.name]
     item = item_type(types[0]) if types else None
     about = f"{maps[0].source} to {maps[1].source}"
-    order = LocalBuffer(recipe, ()).order
+    order = moves.LocalBuffer(recipe, ()).order
     transfer = Transfer(comm, None, None, (), (), order, about, scratch, item)
     try:
-        source, target = (local_buffer(ends[k], shape, layouts[k], rank) for k in range(2))
+        source, target = (moves.local_buffer(ends[k], shape, layouts[k], rank) for k in range(2))
         own = [kept] if (kept := exchange.keeps(rank)) else []
         sends, receives = [*own, *exchange.sends(rank)], [*own, *exchange.receives(rank)]
         return Transfer(comm, source, target, sends, receives, order, about, scratch, item)
@@ -105,8 +98,8 @@ class Transfer:
 
     comm: MPI.Intracomm  #: the communicator; the rank is the number of the device.
     #: this rank's buffers; None if it has none.
-    source: LocalBuffer | None
-    target: LocalBuffer | None
+    source: moves.LocalBuffer | None
+    target: moves.LocalBuffer | None
     sends: Sequence[Message]  #: the messages that this rank sends, one to itself included.
     receives: Sequence[Message]  #: those that it receives.
     #: the dimensions as messages have them, the slowest first; the same on all ranks.
@@ -279,7 +272,7 @@ class _Rounds:
             coming[k % 2].Wait()
             memory, portion = arriving.pop(k)
             with _kept_going(failures):
-                copy(portion, received.items, memory, into=True)
+                moves.copy(portion, received.items, memory, into=True)
             post(k + 2)
 
         post(0)
@@ -295,7 +288,7 @@ class _Rounds:
             sending[k % 2].Wait()
             memory, portion = sent.open(k, runs, failures)
             with _kept_going(failures):
-                copy(portion, sent.items, memory, into=False)
+                moves.copy(portion, sent.items, memory, into=False)
             sending[k % 2] = self.comm.Isend(memory.view(np.uint8), message.receiver)
         for k in range(taken, len(receives)):
             take(k)
@@ -312,7 +305,7 @@ class _RankBuffer:
 
     def __init__(
         self,
-        buffer: LocalBuffer | None,
+        buffer: moves.LocalBuffer | None,
         order: Sequence[int],
         items: NDArray[Any],
         slots: NDArray[Any],
@@ -320,21 +313,21 @@ class _RankBuffer:
         self.buffer, self.order, self.items = buffer, order, items
         self.slots = [slot.view(items.dtype) for slot in slots]
 
-    def portion(self, runs: Runs) -> Portion:
+    def portion(self, runs: Runs) -> moves.Portion:
         return () if self.buffer is None else self.buffer.portion(runs, self.order)
 
     def open(
         self, k: int, runs: Runs, failures: list[BaseException]
-    ) -> tuple[NDArray[Any], Portion]:
+    ) -> tuple[NDArray[Any], moves.Portion]:
         """Return the memory of piece k for MPI, and what is to be copied between it and the buffer.
 
         A piece that is contiguous in the buffer is sent from there, or received there.
         """
         size = prod(shape_of(runs))
-        portion: Portion = ()
+        portion: moves.Portion = ()
         with _kept_going(failures):
             portion = self.portion(runs)
-            if (at := place_of(portion)) is not None:
+            if (at := moves.place_of(portion)) is not None:
                 return self.items[at : at + size], ()
         return self.slots[k % 2][:size], portion
 
@@ -377,17 +370,19 @@ def _spare(size: int) -> NDArray[np.uint8]:
 def keep(sent: _RankBuffer, received: _RankBuffer, runs: Runs) -> None:
     """Move a piece that stays on the rank."""
     one, other = sent.portion(runs), received.portion(runs)
-    here, there = place_of(one), place_of(other)
+    here, there = moves.place_of(one), moves.place_of(other)
     if there is not None:
-        copy(one, sent.items, received.items[there:], into=False)
+        moves.copy(one, sent.items, received.items[there:], into=False)
     elif here is not None:
-        copy(other, received.items, sent.items[here:], into=True)
-    elif not copied_at_once(one, sent.items, other, received.items):
-        copy(one, sent.items, sent.slots[0], into=False)
-        copy(other, received.items, sent.slots[0], into=True)
+        moves.copy(other, received.items, sent.items[here:], into=True)
+    elif not moves.copied_at_once(one, sent.items, other, received.items):
+        moves.copy(one, sent.items, sent.slots[0], into=False)
+        moves.copy(other, received.items, sent.slots[0], into=True)
 
 
-def _buffer(buffer: LocalBuffer | None, given: Any, kind: np.dtype[Any], name: str) -> NDArray[Any]:
+def _buffer(
+    buffer: moves.LocalBuffer | None, given: Any, kind: np.dtype[Any], name: str
+) -> NDArray[Any]:
     """Return the items of a local array in memory order, as integers of their size."""
     if buffer is None:
         if given is not None and np.size(given):
@@ -411,7 +406,7 @@ def _buffer(buffer: LocalBuffer | None, given: Any, kind: np.dtype[Any], name: s
     return items.view(f"u{kind.itemsize}") if kind.itemsize in (1, 2, 4, 8) else items
 
 
-def strides_of(buffer: LocalBuffer) -> tuple[int, ...] | None:
+def strides_of(buffer: moves.LocalBuffer) -> tuple[int, ...] | None:
     """Return the strides of a local array in items; None if the buffer is not such an array."""
     recipe = buffer.recipe
     if buffer.chains is None or recipe.size != prod(known(recipe.shape)):
@@ -422,7 +417,7 @@ def strides_of(buffer: LocalBuffer) -> tuple[int, ...] | None:
     return tuple(known((chain[0].stride,))[0] if chain else 0 for chain in chains)
 
 
-def _made(buffer: LocalBuffer, kind: np.dtype[Any]) -> NDArray[Any]:
+def _made(buffer: moves.LocalBuffer, kind: np.dtype[Any]) -> NDArray[Any]:
     """Return a new local array, or a new buffer; padding is zero."""
     (size,), shape = known((buffer.recipe.size,)), known(buffer.recipe.shape)
     if strides_of(buffer) is None:

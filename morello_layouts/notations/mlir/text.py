@@ -24,10 +24,7 @@ from morello_layouts.core.expr.sizes import Int, SizeExpr
 from morello_layouts.core.layout import Layout, checked_recipe
 from morello_layouts.core.limits import MAP_TEXT
 from morello_layouts.errors import LayoutError, ParseError
-from morello_layouts.notations.coordinates import (
-    CoordinateLayout,
-    describe as describe_coordinates,
-)
+from morello_layouts.notations.coordinates import CoordinateLayout, describe as describe_coordinates
 from morello_layouts.notations.expression_reader import MLIR, ExpressionReader
 from morello_layouts.notations.grammar import (
     INT,

@@ -9,18 +9,11 @@ from morello_layouts.core.checks import shown
 from morello_layouts.core.expr.sizes import Int, SizeExpr
 from morello_layouts.core.layout import Layout
 from morello_layouts.errors import LayoutError, ParseError
-from morello_layouts.notations.calls import Call, CallReader
+from morello_layouts.notations.calls import CallReader, Written
 from morello_layouts.notations.grammar import INT, Source
+from morello_layouts.notations.sharding import systems
 from morello_layouts.notations.sharding.layout import Placement, ShardedLayout
 from morello_layouts.notations.sharding.sharding import Mesh
-from morello_layouts.notations.sharding.systems import (
-    AxisSharding,
-    BlockCyclic,
-    ColumnMajor,
-    Cyclic,
-    DTensorSharding,
-    Ref,
-)
 from morello_layouts.notations.xla import XlaLayout, XlaShape
 
 _LETTERS: Final = "xyzuvw"
@@ -32,7 +25,7 @@ class _Refusal(ValueError):  # noqa: N818
 
 def read_calls(source: Source) -> Placement:
     """Return the sharding that calls and values of Python say."""
-    reader, found = CallReader(source, INT, signs=("*",)), Call("")
+    reader, found = CallReader(source, INT, signs=("*",)), Written("")
     reader.argument(found)
     while source.take(","):
         if source.at < len(source.text):
@@ -42,11 +35,11 @@ def read_calls(source: Source) -> Placement:
     return placement_of(source.text, found, onto)
 
 
-def placement_of(text: str, given: Call, onto: Sequence[Any]) -> Placement:
+def placement_of(text: str, given: Written, onto: Sequence[Any]) -> Placement:
     """Return the sharding that values of Python say."""
     keys = dict(given.keys)
     for value in list(given.values):
-        name = value.name if isinstance(value, Call) and not value.is_bare else ""
+        name = value.name if isinstance(value, Written) and not value.is_bare else ""
         if name == "NamedSharding":
             keys |= value.keys
             keys |= dict(zip(("mesh", "spec"), value.values, strict=False))
@@ -66,13 +59,13 @@ def placement_of(text: str, given: Call, onto: Sequence[Any]) -> Placement:
             raise _Refusal(
                 "the spec: expected the mesh axes of each dimension, got nothing",
                 "a mesh has the devices, and a spec says along which axes each dimension is cut",
-                "write spec=P('x', None) or placements=[Shard(0)] behind the mesh",
+                "write spec=P('x', None) or placements=[Shard(0)] after the mesh",
                 None,
             )
         return _distribution(given.values, onto)
     except _Refusal as refusal:
         what, why, fix, value = refusal.args
-        position = value.start if isinstance(value, Call) else given.start
+        position = value.start if isinstance(value, Written) else given.start
     except LayoutError as error:
         if isinstance(error, ParseError):
             raise
@@ -88,9 +81,9 @@ def sharded(placement: Placement, shape: Any) -> ShardedLayout:
             "each array of a tuple has its own sharding",
             "write one for each: sharding={{devices=[2]<=[2]}, {replicated}}",
         )
-    if isinstance(placement, BlockCyclic) and placement.descriptor:
+    if isinstance(placement, systems.BlockCyclic) and placement.descriptor:
         return _by_descriptor(placement, shape)
-    if isinstance(placement, BlockCyclic) and placement.sizes:
+    if isinstance(placement, systems.BlockCyclic) and placement.sizes:
         _require_same(placement.sizes, shape)
         return ShardedLayout(placement, placement.sizes, None, getattr(shape, "element", None))
     if shape is None:
@@ -113,7 +106,7 @@ def _known_sizes(shape: Layout) -> tuple[Int, ...]:
     return sizes
 
 
-def _by_descriptor(placement: BlockCyclic, shape: Any) -> ShardedLayout:
+def _by_descriptor(placement: systems.BlockCyclic, shape: Any) -> ShardedLayout:
     _, _, m, n, *_, lead = placement.descriptor
     _require_same((m, n), shape)
     rows = placement.sharding(2).held(0, m, {"p": placement.dims[0].first, "q": 0})
@@ -123,7 +116,7 @@ def _by_descriptor(placement: BlockCyclic, shape: Any) -> ShardedLayout:
             "the leading dimension has room for the rows of each process",
             f"write {max(rows, 1)} for the last number of the descriptor",
         )
-    local = ColumnMajor(lead)
+    local = systems.ColumnMajor(lead)
     return ShardedLayout(placement, (m, n), local, getattr(shape, "element", None))
 
 
@@ -139,17 +132,17 @@ def _require_same(sizes: Sequence[Int], shape: Any) -> None:
 def _spec(keys: dict[str, Any]) -> Placement:
     mesh = _mesh(keys.get("mesh"), keys.get("devices"))
     spec = keys["spec"]
-    if not isinstance(spec, Call) or spec.is_bare:
-        spec = Call("P", [spec], {})
+    if not isinstance(spec, Written) or spec.is_bare:
+        spec = Written("P", [spec], {})
     dims = tuple(_axes_of(entry) for entry in spec.values)
     kept = tuple((kind, _axes_of(spec.keys[kind])) for kind in spec.keys if kind == "unreduced")
-    return AxisSharding(mesh, dims, "jax", kept)
+    return systems.AxisSharding(mesh, dims, "jax", kept)
 
 
-def _axes_of(entry: Any) -> tuple[Ref, ...]:
+def _axes_of(entry: Any) -> tuple[systems.Ref, ...]:
     if isinstance(entry, str):
-        return (Ref(entry),)
-    if isinstance(entry, Call) and entry.name in {"None", "()", "[]", "{}"}:
+        return (systems.Ref(entry),)
+    if isinstance(entry, Written) and entry.name in {"None", "()", "[]", "{}"}:
         return tuple(ref for inner in entry.values for ref in _axes_of(inner))
     raise _Refusal(
         f"an entry of the spec: expected axes or None, got {shown(str(entry))}",
@@ -161,10 +154,10 @@ def _axes_of(entry: Any) -> tuple[Ref, ...]:
 
 def _mesh(given: Any, ids: Any = None) -> Mesh:
     devices = _flat(ids)
-    if isinstance(given, Call) and given.name in {"Mesh", "AbstractMesh", "DeviceMesh"}:
-        boxes = [value for value in given.values if isinstance(value, Call)]
+    if isinstance(given, Written) and given.name in {"Mesh", "AbstractMesh", "DeviceMesh"}:
+        boxes = [value for value in given.values if isinstance(value, Written)]
         if given.name == "DeviceMesh" and boxes and boxes[0].name == "[]":
-            devices, boxes[0] = _flat(boxes[0]), Call("()", _box(boxes[0]))
+            devices, boxes[0] = _flat(boxes[0]), Written("()", _box(boxes[0]))
         given = _sizes_of(given, boxes)
     if given is None or isinstance(given, str):
         raise _Refusal(
@@ -174,27 +167,27 @@ def _mesh(given: Any, ids: Any = None) -> Mesh:
             given,
         )
     pairs = [("x", given)]
-    if isinstance(given, Call) and (given.keys or given.name in {"()", "[]", "{}"}):
+    if isinstance(given, Written) and (given.keys or given.name in {"()", "[]", "{}"}):
         letters = (_LETTERS[k % 6] + "'" * (k // 6) for k in range(len(given.values)))
         pairs = [*given.keys.items(), *zip(letters, given.values, strict=True)]
     return Mesh(tuple((name, _size(n)) for name, n in pairs), devices)
 
 
-def _sizes_of(mesh: Call, boxes: Sequence[Call]) -> Any:
+def _sizes_of(mesh: Written, boxes: Sequence[Written]) -> Any:
     """The sizes of a mesh's axes, by name if it has names; boxes are its values in brackets."""
     names = mesh.keys.get("axis_names") or mesh.keys.get("mesh_dim_names")
     sizes = boxes[0] if boxes else mesh.keys.get("axis_sizes")
-    if names is not None and isinstance(sizes, Call):
-        return Call("()", [], dict(zip(names.values, sizes.values, strict=False)))
+    if names is not None and isinstance(sizes, Written):
+        return Written("()", [], dict(zip(names.values, sizes.values, strict=False)))
     others = ("axis_types", "stride")
     given = {name: n for name, n in mesh.keys.items() if name not in others}
-    return Call("{}", [], given) if sizes is None else sizes
+    return Written("{}", [], given) if sizes is None else sizes
 
 
 def _size(value: Any) -> Int:
     if isinstance(value, int):
         return value
-    if isinstance(value, Call) and value.is_bare and value.name.isidentifier():
+    if isinstance(value, Written) and value.is_bare and value.name.isidentifier():
         return SizeExpr.named(value.name)
     raise _Refusal(
         f"a size: expected a number or a name, got {shown(str(value))}",
@@ -208,7 +201,7 @@ def _flat(value: Any) -> tuple[int, ...]:
     found, left = list[int](), [value]
     while left:
         each = left.pop()
-        if isinstance(each, Call):
+        if isinstance(each, Written):
             left += reversed(each.values)
         elif isinstance(each, int):
             found.append(each)
@@ -218,15 +211,15 @@ def _flat(value: Any) -> tuple[int, ...]:
 def _box(value: Any) -> list[int]:
     """The sizes of nested brackets."""
     found = []
-    while isinstance(value, Call):
+    while isinstance(value, Written):
         found.append(len(value.values))
         value = value.values[0] if value.values else None
     return found
 
 
 def _holds(value: Any, *names: str) -> bool:
-    return isinstance(value, Call) and any(
-        isinstance(each, Call) and each.name in names for each in (value, *value.values)
+    return isinstance(value, Written) and any(
+        isinstance(each, Written) and each.name in names for each in (value, *value.values)
     )
 
 
@@ -251,7 +244,7 @@ def _placements(keys: dict[str, Any], given: Any) -> Placement:
                 "write for example Shard(dim=0)",
                 each,
             )
-    return DTensorSharding(mesh, tuple(found), tuple(partial))
+    return systems.DTensorSharding(mesh, tuple(found), tuple(partial))
 
 
 def _number(value: Any, call: Any) -> int:
@@ -276,8 +269,8 @@ def _descriptor(keys: dict[str, Any]) -> Placement:
             keys["desc"],
         )
     blocks, sources = desc[4:6], desc[6:8]
-    dims = (Cyclic(nb, src, p) for nb, src, p in zip(blocks, sources, grid, strict=True))
-    return BlockCyclic(tuple(dims), desc)
+    dims = (systems.Cyclic(nb, src, p) for nb, src, p in zip(blocks, sources, grid, strict=True))
+    return systems.BlockCyclic(tuple(dims), desc)
 
 
 def _dimensions(keys: dict[str, Any]) -> Placement:
@@ -285,7 +278,7 @@ def _dimensions(keys: dict[str, Any]) -> Placement:
     lists = []
     for name in ("n", "nb", "src", "P"):
         value = keys.get(name, 0 if name == "src" else None)
-        own = value.values if isinstance(value, Call) and not value.is_bare else [value]
+        own = value.values if isinstance(value, Written) and not value.is_bare else [value]
         lists.append([_size(each) for each in own])
     ns, nbs, sources, counts = lists
     sources = sources * len(nbs) if "src" not in keys else sources
@@ -297,31 +290,31 @@ def _dimensions(keys: dict[str, Any]) -> Placement:
             keys["nb"],
         )
     rows = zip(nbs, sources, counts, strict=True)
-    dims = (Cyclic(nb, _number(src, "src"), p) for nb, src, p in rows)
-    return BlockCyclic(tuple(dims), (), tuple(ns))
+    dims = (systems.Cyclic(nb, _number(src, "src"), p) for nb, src, p in rows)
+    return systems.BlockCyclic(tuple(dims), (), tuple(ns))
 
 
 def _distribution(values: Sequence[Any], onto: Sequence[Any]) -> Placement:
     """HPF's formats of the dimensions, and the sizes of the processes' array."""
     first = values[0] if values else None
-    formats = first.values if isinstance(first, Call) and first.name == "()" else list(values)
-    grid = [] if not onto else [onto[0]] if not isinstance(onto[0], Call) else onto[0].values
-    if onto and isinstance(onto[0], Call) and onto[0].is_bare:
+    formats = first.values if isinstance(first, Written) and first.name == "()" else list(values)
+    grid = [] if not onto else [onto[0]] if not isinstance(onto[0], Written) else onto[0].values
+    if onto and isinstance(onto[0], Written) and onto[0].is_bare:
         grid = [onto[0]]
     counts = iter([_size(n) for n in grid])
-    dims: list[Cyclic] = []
+    dims: list[systems.Cyclic] = []
     for each in formats:
         name = getattr(each, "name", "")
         if name == "*":
-            dims.append(Cyclic(None, 0, None, cycles=False))
+            dims.append(systems.Cyclic(None, 0, None, cycles=False))
         elif name in {"BLOCK", "CYCLIC", "GEN_BLOCK"}:
             own = dict(zip(("block", "first"), each.values, strict=False)) | each.keys
             block = _size(own["block"]) if "block" in own else 1 if name == "CYCLIC" else None
             process = next(counts, None)
             first = _number(own.get("first", 0), each)
-            dims.append(Cyclic(block, first, process, name == "CYCLIC"))
+            dims.append(systems.Cyclic(block, first, process, name == "CYCLIC"))
             if name == "GEN_BLOCK":
-                dims[-1] = Cyclic(None, 0, process, cycles=False, sizes=_flat(each))
+                dims[-1] = systems.Cyclic(None, 0, process, cycles=False, sizes=_flat(each))
             if process is None:
                 first = each
                 break
@@ -330,7 +323,7 @@ def _distribution(values: Sequence[Any], onto: Sequence[Any]) -> Placement:
                 f"a distribution: expected BLOCK, CYCLIC, GEN_BLOCK or *, got {shown(str(each))}",
                 "each dimension has a format",
                 "write for example (BLOCK, CYCLIC(2), *) ONTO (2, 4)",
-                each if isinstance(each, Call) else first,
+                each if isinstance(each, Written) else first,
             )
     cut = [one for one in dims if one.processes is not None or one.block or one.cycles]
     if next(counts, None) is not None or any(one.processes is None for one in cut):
@@ -340,11 +333,11 @@ def _distribution(values: Sequence[Any], onto: Sequence[Any]) -> Placement:
             "write for example (BLOCK, *) ONTO 4",
             first,
         )
-    return BlockCyclic(tuple(dims))
+    return systems.BlockCyclic(tuple(dims))
 
 
 def _position(value: Any) -> int:
-    return value.start if isinstance(value, Call) else 0
+    return value.start if isinstance(value, Written) else 0
 
 
 def _first(text: str) -> int:

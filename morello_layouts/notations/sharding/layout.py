@@ -55,7 +55,7 @@ class Placement(ABC):
 
     @abstractmethod
     def sharding(self, rank: int) -> Sharding:
-        """Return the sharding of an array of so many dimensions.
+        """Return the sharding of an array of this rank.
 
         Raises:
             ShapeError: if it is one of another number of dimensions.

@@ -13,17 +13,8 @@ from morello_layouts.core.fields import frozen
 from morello_layouts.core.limits import SHARDING_TEXT
 from morello_layouts.core.recipe import known
 from morello_layouts.errors import LayoutError, ParseError
+from morello_layouts.notations import grammar
 from morello_layouts.notations.calls import NAME, STRING
-from morello_layouts.notations.grammar import (
-    END,
-    INT,
-    Places,
-    Source,
-    Syntax,
-    Terminal,
-    at_part,
-    integer,
-)
 from morello_layouts.notations.mlir.text import parse_mlir
 from morello_layouts.notations.registry import BEGINS
 from morello_layouts.notations.sharding.calls import read_calls, sharded
@@ -45,18 +36,18 @@ from morello_layouts.notations.text import (
 from morello_layouts.notations.xla import XlaTuple, parse_xla
 
 _EXAMPLE: Final = "write for example f32[8,16], sharding={devices=[2,4]<=[8]}"
-_WHOLE: Final = Terminal("'replicated'", r"(replicated|manual|unknown|unreduced)\b")
-_GROUP: Final = Terminal("'shard_as'", "shard_(as|like)")
-_METADATA: Final = Terminal("metadata in braces", r"\{(\{[^{}]*\}|[^{}])*\}")
-_SDY: Final = Terminal("'sdy.sharding'", r"(sdy\.sharding\s*=\s*)?#?sdy\.sharding")
-_VALUE: Final = Terminal("an SSA value", r"%\w+\s*:")
-_TENSOR: Final = Terminal("a type of a tensor", r"tensor<[^<>]*>(\s*,)?")
-_SYMBOL: Final = Terminal("the name of a mesh", r"@[\w.$-]+")
-_PRIORITY: Final = Terminal("a priority", "p[0-9]+")
-_INTS: Final = Terminal("numbers", r"[0-9]+(\s*,\s*[0-9]+)*")
+_WHOLE: Final = grammar.Terminal("'replicated'", r"(replicated|manual|unknown|unreduced)\b")
+_GROUP: Final = grammar.Terminal("'shard_as'", "shard_(as|like)")
+_METADATA: Final = grammar.Terminal("metadata in braces", r"\{(\{[^{}]*\}|[^{}])*\}")
+_SDY: Final = grammar.Terminal("'sdy.sharding'", r"(sdy\.sharding\s*=\s*)?#?sdy\.sharding")
+_VALUE: Final = grammar.Terminal("an SSA value", r"%\w+\s*:")
+_TENSOR: Final = grammar.Terminal("a type of a tensor", r"tensor<[^<>]*>(\s*,)?")
+_SYMBOL: Final = grammar.Terminal("the name of a mesh", r"@[\w.$-]+")
+_PRIORITY: Final = grammar.Terminal("a priority", "p[0-9]+")
+_INTS: Final = grammar.Terminal("numbers", r"[0-9]+(\s*,\s*[0-9]+)*")
 
 _SYNTAX: Final = {
-    kind: Syntax(form, example, longest=SHARDING_TEXT)
+    kind: grammar.Syntax(form, example, longest=SHARDING_TEXT)
     for kind, form, example in (
         ("hlo_text",
          "HLO's sharding is {devices=[tiles]<=[devices]}, {replicated} or {maximal device=0}",
@@ -78,7 +69,7 @@ _PARTS: Final = {
 # ---- meshes, and the axes of dimensions
 
 
-def _int_row(source: Source, note: Note | None, must: bool) -> Any:
+def _int_row(source: grammar.Source, note: Note | None, must: bool) -> Any:
     """Read numbers with commas between them as one token: lists of devices are long."""
     token = source.need(_INTS) if must else source.take(_INTS)
     if token is None:
@@ -89,7 +80,7 @@ def _int_row(source: Source, note: Note | None, must: bool) -> Any:
         if note is not None:
             note.part(k).mark(place)
             note.places[note.path] = token.start  # after the bracket
-        found.append(integer(part.strip(), source.text, place))
+        found.append(grammar.integer(part.strip(), source.text, place))
         at += len(part) + 1
     return tuple(found)
 
@@ -152,7 +143,7 @@ _FIELDS: Final = {
 }
 
 
-def _tiles(source: Source, note: Note | None, must: bool) -> Any:
+def _tiles(source: grammar.Source, note: Note | None, must: bool) -> Any:
     """Read the fields of a sharding by tiles, up to its closing brace."""
     kinds, given = (_WHOLE, "maximal", "devices"), dict[str, Any]()
     kind = source.need(*kinds) if must else source.take(*kinds)
@@ -178,7 +169,7 @@ def _tiles(source: Source, note: Note | None, must: bool) -> Any:
         if more == "last_tile_dim_replicate":
             given["uses"] = ("replicated",)
         elif more.kind is _GROUP:
-            source.need(INT)
+            source.need(grammar.INT)
         else:
             keep("uses" if more == "last_tile_dims" else "")
     return given
@@ -216,12 +207,12 @@ _HLO: Final = made(
     "{",
     field("parts", choice(_PART, many(row("{", _PART), ",", "}", least=1))),
     field("count", ",", "num_partitions", "=", NUMBER, default=0),
-    END,
+    grammar.END,
 )
 
 
 def _read(text: str, start: int, note: Note | None = None) -> tuple[tuple[Placement, ...], bool]:
-    source = Source(text, _SYNTAX["hlo_text"])
+    source = grammar.Source(text, _SYNTAX["hlo_text"])
     source.move(start)
     return _HLO.read(source, note, True)  # type: ignore[no-any-return]
 
@@ -230,7 +221,7 @@ def _hlo(text: str, start: int, shape: Any) -> ShardedLayout | ShardedTuple:
     found, is_tuple = _read(text, start)
 
     def place(*at: int) -> int:
-        places: Places = {}
+        places: grammar.Places = {}
         _read(text, start, Note(places))
         path: tuple[str | int, ...] = ("parts", *at)
         return places.get((*path, "tiles"), places.get(path, start))
@@ -299,7 +290,7 @@ _SHARDY: Final = made(
     field("array", choice(row(_VALUE, _ARRAY), _ARRAY), default=None),
     field("", word("{"), default=None),
     *(_SDY, "<", field("mesh", choice(row("mesh", _MESH), _NAMED_MESH)), ","),
-    *(_CUTS, _KEPT, ">", field("", word("}"), default=None), END),
+    *(_CUTS, _KEPT, ">", field("", word("}"), default=None), grammar.END),
 )
 
 
@@ -314,7 +305,7 @@ def parse_sharding(text: str) -> ShardedLayout | ShardedTuple:
     shape = _head(head, text) if head else None
     if kind == "hlo_text":
         return _hlo(text, start, shape)
-    source = Source(text, _SYNTAX[kind])
+    source = grammar.Source(text, _SYNTAX[kind])
     source.move(start)
     if kind == "args_text":
         return _layout(read_calls(source), shape, text, lambda: start)
@@ -331,7 +322,7 @@ def _layout(placement: Placement, shape: Any, text: str, place: Callable[[], int
     except ParseError:
         raise
     except LayoutError as error:
-        raise at_part(error, text, {}, place()) from None
+        raise grammar.at_part(error, text, {}, place()) from None
 
 
 def _head(head: str, text: str) -> Any:

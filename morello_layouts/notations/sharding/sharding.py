@@ -262,7 +262,7 @@ class Sharding:
         return prod(self.mesh.size(axis) for axis in self.replicated_axes)
 
     def digits(self, dim: int, extent: Int) -> tuple[MeshDigit, ...]:
-        """Return the levels of a dimension of so many elements, outermost first.
+        """Return the levels of a dimension of ``extent`` elements, outermost first.
 
         Raises:
             ShapeError: if blocks of a given size are too few for the extent.

@@ -273,7 +273,7 @@ class AxisSharding(Placement):
                 if any(n % m for m, n in pairwise(ends)) or ends[-1] > size:
                     raise LayoutError(
                         f"part {ref.text('')} of an axis of {size}: expected parts that divide it",
-                        "(m)k is the part of k devices behind slower parts of m in all",
+                        "(m)k is the part of k devices after slower parts of m in all",
                         f"write numbers whose product divides {size}",
                         part=("cuts", *at),
                     )

@@ -198,7 +198,7 @@ class PrintedNest:
 
 
 def fresh(name: str, used: AbstractSet[str]) -> str:
-    """Return a name that is not used, with underscores behind it if need be."""
+    """Return a name that is not used, with underscores after it if need be."""
     while name in used:
         name += "_"
     return name

@@ -523,8 +523,9 @@ class RustLanguage(ProgramLanguage):
         return "\n".join(lines)
 
 
-Target: TypeAlias = Literal["c", "cuda", "python", "rust", "mlir", "triton", "latex", "sympy"]
-"""The names in the table below, for type checkers."""
+LoopTarget: TypeAlias = Literal["c", "cuda", "python", "rust", "mlir", "triton"]
+Target: TypeAlias = Literal[LoopTarget, "latex", "sympy"]
+"""The names in the table below, for type checkers and the command; the first have loops."""
 
 LANGUAGES: Final[dict[str, type[Language]]] = {
     language.name: language

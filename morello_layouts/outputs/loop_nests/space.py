@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as Abstra
 from dataclasses import replace
 from functools import cmp_to_key
 
-from morello_layouts.core.expr import AffineExpr, Atom, BitXor, Digit, Var, canonicalize
+from morello_layouts.core.expr import AffineExpr, BitXor, Digit, Var, canonicalize
 from morello_layouts.core.expr.affine import xor
 from morello_layouts.core.expr.assumptions import meet_all
 from morello_layouts.core.expr.calls import magnitude
@@ -171,7 +171,9 @@ class Digits:
                 continue
             size = self.axes[var.name].size
             others = [other for other in atom.parts if other is not part]
-            uses = [a for a in form.atoms() if a == var or var in _operand_variables(a)]
+            uses = [
+                a for a in form.atoms() if a == var or any(var in x.variables() for x in a.operands)
+            ]
             is_free = all(a in (var, atom) for a in uses) and var not in dict(form.terms)
             is_full = isinstance(size, int) and size.bit_count() == 1
             if is_free and is_full and all(x.interval.within(0, size - 1) for x in others):
@@ -229,10 +231,6 @@ class Digits:
             ),
             tuple(frozenset(names[key] for key in level) for level in self.tiles),
         )
-
-
-def _operand_variables(atom: Atom) -> frozenset[Var]:
-    return frozenset(v for operand in atom.operands for v in operand.variables())
 
 
 def _replaced(

@@ -298,7 +298,7 @@ class Panel:
 
     @property
     def has_many(self) -> bool:
-        """Whether the cells are so many that their markup is kept short."""
+        """Whether the markup of cells is kept short, as there are many."""
         return len(self.cells) > _MANY
 
     def described_run(self, cells: Sequence[Cell]) -> str:

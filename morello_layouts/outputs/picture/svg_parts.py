@@ -12,17 +12,8 @@ from morello_layouts.core.fields import frozen
 from morello_layouts.core.lazy import regex
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.recipe import known
+from morello_layouts.outputs.picture import view
 from morello_layouts.outputs.picture.panel import Panel
-from morello_layouts.outputs.picture.view import (
-    Cell,
-    Grid,
-    OutermostTiles,
-    Slot,
-    Strip,
-    border_between,
-    borders,
-    slots_per_line,
-)
 
 _NOT_XML: Final = regex("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -135,7 +126,7 @@ def cell_width(panel: Panel) -> float:
 class GridDrawing:
     """The drawing of a grid with its indices outside, its upper left corner at (x, y)."""
 
-    def __init__(self, panel: Panel, grid: Grid, x: float, y: float, width: float) -> None:
+    def __init__(self, panel: Panel, grid: view.Grid, x: float, y: float, width: float) -> None:
         self.panel, self.grid = panel, grid
         self.names = panel.names[len(grid.at) :]
         self.has_rows, self.has_columns = len(self.names) > 1, len(self.names) > 0
@@ -231,11 +222,11 @@ class GridDrawing:
     def lines(self) -> Iterator[str]:
         """Yield the borders between tiles, thickest at the outermost level, and the frame."""
         found: dict[int, list[str]] = {}
-        for k, line in enumerate(borders(self.grid.cells)):
+        for k, line in enumerate(view.borders(self.grid.cells)):
             for level, start, end in _stretches(line):
                 across = f"{move_to(self.xs[start], self.ys[k + 1])}H{number(self.xs[end])}"
                 found.setdefault(level, []).append(across)
-        for k, line in enumerate(borders(list(zip(*self.grid.cells, strict=True)))):
+        for k, line in enumerate(view.borders(list(zip(*self.grid.cells, strict=True)))):
             for level, start, end in _stretches(line):
                 down = f"{move_to(self.xs[k + 1], self.ys[start])}V{number(self.ys[end])}"
                 found.setdefault(level, []).append(down)
@@ -278,10 +269,10 @@ class GridDrawing:
 
 
 def _padding_joined(
-    panel: Panel, shown: Iterable[tuple[int, int, Cell]]
-) -> Iterator[list[tuple[int, int, Cell]]]:
+    panel: Panel, shown: Iterable[tuple[int, int, view.Cell]]
+) -> Iterator[list[tuple[int, int, view.Cell]]]:
     """Yield cells, and runs of padding within a tile whose offsets rise by equal steps."""
-    run: list[tuple[int, int, Cell]] = []
+    run: list[tuple[int, int, view.Cell]] = []
     for one in shown:
         row, column, cell = one
         if run:
@@ -301,7 +292,7 @@ def _padding_joined(
         yield run
 
 
-def _fill(panel: Panel, place: Cell | Slot) -> str:
+def _fill(panel: Panel, place: view.Cell | view.Slot) -> str:
     colour = panel.colour(place)
     return "p" if colour is None else f"c{colour}"
 
@@ -358,7 +349,7 @@ def scale_of(m: IndexMap) -> Scale:
     >>> print(scale_of(index_map("bf16[10,200]{1,0:T(8,128)(2,1)}")))
     10x200 in 16x256
     """
-    tiles = OutermostTiles.of(m.recipe)
+    tiles = view.OutermostTiles.of(m.recipe)
     shape = known(m.recipe.shape)
     sides = [Side(n, tiles.extents[dim], tiles.sizes[dim]) for dim, n in enumerate(shape)][-2:]
     return Scale(*[Side(1, 1, None)] * (2 - len(sides)), *sides)
@@ -424,23 +415,23 @@ _STRIP_HEIGHT: Final = 24
 _LINE: Final = 50  # with the offsets above
 
 
-def slot_width(panel: Panel, strip: Strip) -> float:
+def slot_width(panel: Panel, strip: view.Strip) -> float:
     """Return the width of each slot: room for its coordinate inside and its offset above."""
     inside = max((len(slot.text) for slot in strip.shown()), default=1)
     above = max((len(panel.view.place_text(slot.offset)) for slot in strip.shown()), default=1)
     return max(24, text_width("0" * inside, 11) + 9, text_width("0" * above, 10) + 6)
 
 
-def draw_strip(panel: Panel, strip: Strip, x: float, y: float, room: float) -> Drawn:
+def draw_strip(panel: Panel, strip: view.Strip, x: float, y: float, room: float) -> Drawn:
     """Draw the strip, its upper left corner at (x, y), in lines that fit the room."""
     width = slot_width(panel, strip)
-    count = slots_per_line(strip, int(room // width))
+    count = view.slots_per_line(strip, int(room // width))
     named = ":".join(panel.view.long_axes)
     title = f"{named or 'memory'}: {strip.size:,} {'slot' if strip.size == 1 else 'slots'}"
     title += f", {len(list(strip.shown())):,} of them shown" if strip.is_cut else ""
     parts = [text(title, "t", x, y + 11)]
     lines = [strip.slots[k : k + count] for k in range(0, len(strip.slots), count)]
-    before: Slot | None = None
+    before: view.Slot | None = None
     for k, line in enumerate(lines):
         parts += _line(panel, (before, *line), x, y + 34 + k * _LINE, width)
         before = line[-1]
@@ -449,16 +440,16 @@ def draw_strip(panel: Panel, strip: Strip, x: float, y: float, room: float) -> D
     return Drawn("".join(parts), widest, 34 + len(lines) * _LINE - 14)
 
 
-def _border(panel: Panel, before: Slot | None, slot: Slot | None) -> int | None:
+def _border(panel: Panel, before: view.Slot | None, slot: view.Slot | None) -> int | None:
     """Return the level of the border between slots; between words if colours show words."""
     if not panel.style.has_words or before is None or slot is None:
-        return border_between(before, slot)
+        return view.border_between(before, slot)
     words = panel.style.words_of(before.offset), panel.style.words_of(slot.offset)
     return None if words[0] == words[1] else 0
 
 
 def _line(
-    panel: Panel, line: tuple[Slot | None, ...], x: float, y: float, width: float
+    panel: Panel, line: tuple[view.Slot | None, ...], x: float, y: float, width: float
 ) -> Iterator[str]:
     """Yield a line of slots; the first in ``line`` ends the line above and is not drawn."""
     edges: dict[int, list[str]] = {}
@@ -477,7 +468,7 @@ def _line(
     yield rect("b1", x, y, (len(line) - 1) * width, _STRIP_HEIGHT)
 
 
-def _slot(panel: Panel, slot: Slot, x: float, y: float, width: float) -> str:
+def _slot(panel: Panel, slot: view.Slot, x: float, y: float, width: float) -> str:
     parts = [
         element("title", escaped(panel.described(slot))),
         rect(_fill(panel, slot), x, y, width, _STRIP_HEIGHT),

@@ -50,7 +50,7 @@ class Line:
         return self
 
     def indented(self, columns: int) -> Line:
-        """Return the line behind some blanks."""
+        """Return the line after some blanks."""
         found = Line(" " * columns)
         found.pieces += self.pieces
         return found

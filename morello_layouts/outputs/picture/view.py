@@ -119,7 +119,7 @@ def _sizes(axes: Sequence[_Parts], cut: int) -> tuple[int, ...]:
 
 
 def within_axes(recipe: Recipe, offsets: Sequence[int]) -> list[int]:
-    """Return the offsets that are not in the padding before or behind the axes."""
+    """Return the offsets that are not in the padding before or after the axes."""
     start, tail, size = known((recipe.offset, recipe.tail_padding, recipe.size))
     return [p for p in offsets if start <= p < size - tail]
 

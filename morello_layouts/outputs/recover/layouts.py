@@ -24,18 +24,7 @@ from morello_layouts.notations.cute import Swizzle
 from morello_layouts.notations.triton import TritonLayout
 from morello_layouts.notations.triton.encoding import Encoding
 from morello_layouts.notations.xla import XlaLayout
-from morello_layouts.outputs.recover.tables import (
-    Order,
-    OrderDigit,
-    Visible,
-    is_joined,
-    is_of_bits,
-    line_of,
-    lines_of,
-    orders,
-    size_of,
-    visible_digits,
-)
+from morello_layouts.outputs.recover import tables
 from morello_layouts.outputs.translate.searches import best_tiling
 from morello_layouts.outputs.translate.source import Writable
 from morello_layouts.outputs.translate.writers import WRITERS
@@ -86,7 +75,7 @@ class Found:
 
     layout: Layout  #: in the first notation that can say it.
     digits: int  #: the parts of its text, by which layouts are ordered.
-    order: Order | None = None  #: its digits, if it is one for all sizes.
+    order: tables.Order | None = None  #: its digits, if it is one for all sizes.
 
 
 def found_in(given: Sequence[Observed]) -> Iterator[Found]:
@@ -104,7 +93,7 @@ def found_in(given: Sequence[Observed]) -> Iterator[Found]:
             yield from _of_bits(first)
 
 
-def _hidden(order: Order, given: Sequence[Observed]) -> int:
+def _hidden(order: tables.Order, given: Sequence[Observed]) -> int:
     """The dimensions that are cut into tiles of which no array has more than one."""
     return sum(
         part.modulus is None and 1 < part.unit >= max(one.shape[part.dim] for one in given)
@@ -112,20 +101,20 @@ def _hidden(order: Order, given: Sequence[Observed]) -> int:
     )
 
 
-def _seen(table: Numbers) -> list[Visible] | None:
+def _seen(table: Numbers) -> list[tables.Visible] | None:
     """The digits of a table that is the sum of its lines; None if it is none."""
-    lines = lines_of(table, operator.sub)
-    visible = visible_digits(lines)
-    return visible if visible is not None and is_joined(table, lines, operator.add) else None
+    lines = tables.lines_of(table, operator.sub)
+    visible = tables.visible_digits(lines)
+    return visible if visible is not None and tables.is_joined(table, lines, operator.add) else None
 
 
 def _of_digits(
-    given: Sequence[Observed], first: Observed, visible: Sequence[Visible]
+    given: Sequence[Observed], first: Observed, visible: Sequence[tables.Visible]
 ) -> Iterator[Found]:
     start = int(first.table.flat[0])
     seen = [digit for digit in visible if digit.stride != 0]
     is_order = start == 0 and (seen or first.table.size == 1)
-    ranked = orders(seen, first.shape, first.size) if is_order else []
+    ranked = tables.orders(seen, first.shape, first.size) if is_order else []
     least = ranked[0][:3] if ranked else (0, False, 0)
     own = (_digits(seen, first.shape) + (start != 0), False, 1)
     is_one = len(given) == 1
@@ -145,7 +134,7 @@ def _of_digits(
         yield from of_shape
 
 
-def _digits(seen: Sequence[Visible], shape: Sequence[int]) -> int:
+def _digits(seen: Sequence[tables.Visible], shape: Sequence[int]) -> int:
     """The length of a text of one shape: its digits, and the gaps between them."""
     inner = sorted(seen, key=lambda digit: digit.stride)
     ends = [1, *(digit.stride * digit.radix for digit in inner)]
@@ -153,16 +142,16 @@ def _digits(seen: Sequence[Visible], shape: Sequence[int]) -> int:
     return len(seen) + len(set(range(len(shape))) - {digit.dim for digit in seen}) + gaps
 
 
-def _has_order(one: Observed, order: Order) -> bool:
+def _has_order(one: Observed, order: tables.Order) -> bool:
     """Whether an order has the offsets of a table; of other tables than that it was read off."""
-    lines = [line_of(order, one.shape, dim) for dim in range(len(one.shape))]
-    own = lines_of(one.table, operator.sub)
+    lines = [tables.line_of(order, one.shape, dim) for dim in range(len(one.shape))]
+    own = tables.lines_of(one.table, operator.sub)
     same = all(map(np.array_equal, lines, own)) and one.table.flat[0] == 0
-    fits = one.size is None or size_of(order, one.shape) <= one.size
-    return same and fits and is_joined(one.table, lines, operator.add)
+    fits = one.size is None or tables.size_of(order, one.shape) <= one.size
+    return same and fits and tables.is_joined(one.table, lines, operator.add)
 
 
-def layout_of(order: Order, rank: int, given: Sequence[Observed | Known]) -> Layout | None:
+def layout_of(order: tables.Order, rank: int, given: Sequence[Observed | Known]) -> Layout | None:
     """The layout of an order: an XLA layout if there is one, else an index map."""
     for make in (_xla, _index_map):
         layout = make(order, rank)
@@ -171,7 +160,7 @@ def layout_of(order: Order, rank: int, given: Sequence[Observed | Known]) -> Lay
     return None
 
 
-def _xla(order: Order, rank: int) -> Layout | None:
+def _xla(order: tables.Order, rank: int) -> Layout | None:
     digits = []
     opens = [part.dim for part in order if part.modulus is None]
     if sorted(opens) != [*range(rank)] or any(not x.modulus or x.within for x in order[rank:]):
@@ -189,7 +178,7 @@ def _xla(order: Order, rank: int) -> Layout | None:
     return XlaLayout(tiling.major_to_minor[::-1], tiles)
 
 
-def _index_map(order: Order, rank: int) -> Layout:
+def _index_map(order: tables.Order, rank: int) -> Layout:
     names = tuple(f"d{dim}" for dim in range(rank))
     return FormulaLayout(names, tuple(part.value(variable(names[part.dim])) for part in order))
 
@@ -221,8 +210,10 @@ def has_offsets(layout: Layout, one: Observed | Known) -> bool:
             return False
         lines = [form.evaluate({**zeros, name: np.arange(n)}) - start + np.zeros(n, int)
                  for name, n in zip(names, one.shape, strict=True)]  # fmt: skip
-        own = lines_of(one.table, operator.sub)
-        return all(map(np.array_equal, lines, own)) and is_joined(one.table, lines, operator.add)
+        own = tables.lines_of(one.table, operator.sub)
+        return all(map(np.array_equal, lines, own)) and tables.is_joined(
+            one.table, lines, operator.add
+        )
     count = max(1, (1 << 16) * one.shape[0] // one.table.size)
     for k in range(0, one.shape[0], count):
         part = one.table[k : k + count]
@@ -236,7 +227,7 @@ def has_offsets(layout: Layout, one: Observed | Known) -> bool:
 # ---- layouts of one shape
 
 
-def _strided(visible: Sequence[Visible], shape: Sequence[int], start: int) -> Layout | None:
+def _strided(visible: Sequence[tables.Visible], shape: Sequence[int], start: int) -> Layout | None:
     if len(visible) > len({digit.dim for digit in visible}):
         return None
     strides = {digit.dim: digit.stride for digit in visible}
@@ -246,12 +237,12 @@ def _strided(visible: Sequence[Visible], shape: Sequence[int], start: int) -> La
     return read_layout(f"strided<[{numbers}]{f', offset: {start}' if start else ''}>", "strided")
 
 
-def _cute(visible: Sequence[Visible], shape: Sequence[int], start: int) -> Layout | None:
+def _cute(visible: Sequence[tables.Visible], shape: Sequence[int], start: int) -> Layout | None:
     text = _cute_text(visible, shape)
     return None if start or text is None else read_layout(text, "cute")
 
 
-def _cute_text(visible: Sequence[Visible], shape: Sequence[int]) -> str | None:
+def _cute_text(visible: Sequence[tables.Visible], shape: Sequence[int]) -> str | None:
     modes = [[digit for digit in reversed(visible) if digit.dim == k] for k in range(len(shape))]
     sizes = [[(digit.radix, digit.stride) for digit in own] or [(shape[dim], 0)]
              for dim, own in enumerate(modes)]  # fmt: skip
@@ -264,11 +255,11 @@ def _mode(numbers: Sequence[str]) -> str:
     return numbers[0] if len(numbers) == 1 else f"({','.join(numbers)})"
 
 
-def _formula(visible: Sequence[Visible], shape: Sequence[int], start: int) -> Layout:
+def _formula(visible: Sequence[tables.Visible], shape: Sequence[int], start: int) -> Layout:
     names = tuple(f"d{dim}" for dim in range(len(shape)))
     form = AffineExpr((), start)
     for dim, unit, radix, stride, is_top, within in visible:
-        part = OrderDigit(dim, unit, None if is_top else radix, within)
+        part = tables.OrderDigit(dim, unit, None if is_top else radix, within)
         form += part.value(variable(names[dim])) * stride
     return OffsetLayout(names, (form,))
 
@@ -293,11 +284,11 @@ def _of_bits(one: Observed) -> Iterator[Found]:
 
 
 def _bases(one: Observed) -> Layout | None:
-    lines = lines_of(one.table, operator.xor)
+    lines = tables.lines_of(one.table, operator.xor)
     powers = all(n.bit_count() == 1 for n in one.shape)
-    if one.table.flat[0] or not powers or not all(map(is_of_bits, lines)):
+    if one.table.flat[0] or not powers or not all(map(tables.is_of_bits, lines)):
         return None
-    if not is_joined(one.table, lines, operator.xor):
+    if not tables.is_joined(one.table, lines, operator.xor):
         return None
     bits = [(dim, 1 << k) for dim, n in enumerate(one.shape) for k in range(n.bit_length() - 1)]
     places = inverse([int(lines[dim][unit]) for dim, unit in bits])

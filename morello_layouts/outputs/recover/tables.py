@@ -6,11 +6,11 @@ on, blocks of neighbours repeat with a stride, and blocks of blocks with another
 
 Orders of digits: layouts for all sizes that have the digits which are seen at one.
 
-An order is a list of digits, the slowest varying first. A digit with a modulus has so many places;
-the highest digit of a dimension has none and has as many as the size needs. So an order says the
-offsets of arrays of any size, as tiles do. The digits that are seen at one size leave choices: the
-gap after a digit is room that only larger arrays fill, or room of a dimension that is too small to
-show it; and a dimension may be cut where nothing lies between its parts.
+An order is a list of digits, the slowest varying first. A digit with modulus n has n places; the
+highest digit of a dimension has no modulus, and as many places as the size needs. So an order says
+the offsets of arrays of any size, as tiles do. The digits that are seen at one size leave choices:
+the gap after a digit is room that only larger arrays fill, or room of a dimension that is too small
+to show it; and a dimension may be cut where nothing lies between its parts.
 """
 
 from __future__ import annotations

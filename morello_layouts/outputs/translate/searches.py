@@ -9,16 +9,11 @@ from math import prod
 from typing import Final, TypeAlias
 
 from morello_layouts import proof
+from morello_layouts.core import limits
 from morello_layouts.core.expr import AffineExpr
 from morello_layouts.core.expr.assumptions import Assumption
 from morello_layouts.core.expr.sizes import Int, SizeExpr, round_up
 from morello_layouts.core.fields import frozen
-from morello_layouts.core.limits import (
-    TRANSLATION_NODES,
-    TRANSLATION_TILES,
-    TRANSLATION_WITNESS_TILES,
-    TRANSLATION_WITNESSES,
-)
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.recipe import (
     Merge,
@@ -32,11 +27,7 @@ from morello_layouts.core.recipe import (
     offset_of,
 )
 from morello_layouts.core.recipe.digits import AxisDigit, Digits
-from morello_layouts.errors import (
-    NoTranslationError,
-    ShapeError,
-    TranslationNotFoundError,
-)
+from morello_layouts.errors import NoTranslationError, ShapeError, TranslationNotFoundError
 from morello_layouts.notations.cute import Swizzle
 from morello_layouts.notations.morello import Dynamic, MorelloLayout, OddEven, Packed, PhysDim
 from morello_layouts.notations.xla import XlaLayout
@@ -169,13 +160,13 @@ def _witnesses(m: IndexMap) -> Iterator[dict[str, int]]:
     names = m.recipe.names
     each = [_sizes(assumed.get(name, Assumption(name)), tiles) for name in names]
     grid = sorted(product(*each), key=sum)
-    for sizes in (*grid[: TRANSLATION_WITNESSES - 1], grid[-1]):
+    for sizes in (*grid[: limits.TRANSLATION_WITNESSES - 1], grid[-1]):
         yield dict(zip(names, sizes, strict=True))
 
 
 def _sizes(one: Assumption, tiles: Iterable[int]) -> list[int]:
     """The first two sizes within an assumption, and the first above each of the largest tiles."""
-    above = (t + 1 for t in sorted(tiles)[-TRANSLATION_WITNESS_TILES:])
+    above = (t + 1 for t in sorted(tiles)[-limits.TRANSLATION_WITNESS_TILES :])
     small = (one.lo, one.lo + one.divisor, *above)
     multiples = {round_up(n, one.divisor) for n in small}
     return sorted(n for n in multiples if one.holds_for(n))
@@ -371,7 +362,7 @@ def best_tiling(digits: Digits, rank: int) -> Tiling | None:
     """
     if any(not isinstance(digit.radix, int) for digit in digits[_leading(digits) :]):
         return None
-    for count in range(TRANSLATION_TILES + 1):
+    for count in range(limits.TRANSLATION_TILES + 1):
         tilings = (
             _tiling(digits, keys, count, order)
             for keys in _all_keys(digits, count)
@@ -420,7 +411,7 @@ def _all_keys(digits: Digits, count: int) -> Iterator[Keys]:
         most = min((key for unit, key in mine if unit < digit.unit), default=2**count)
         for key in range(keys[-1] if keys else 0, 2**count):
             nodes += 1
-            if nodes > TRANSLATION_NODES or (key and not isinstance(digit.radix, int)):
+            if nodes > limits.TRANSLATION_NODES or (key and not isinstance(digit.radix, int)):
                 return
             if not least < backwards[key] < most:
                 continue

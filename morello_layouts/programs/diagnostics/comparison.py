@@ -19,12 +19,7 @@ from morello_layouts.programs.diagnostics.buffers import (
     totals_of,
 )
 from morello_layouts.programs.diagnostics.forces import Neighbours
-from morello_layouts.programs.diagnostics.moves import (
-    Effect,
-    HloMove,
-    effect_text,
-    moves_of,
-)
+from morello_layouts.programs.diagnostics.moves import Effect, HloMove, effect_text, moves_of
 from morello_layouts.programs.hlo import HloModule, read_hlo
 from morello_layouts.programs.hlo.reader import platform_of
 from morello_layouts.programs.report import (

@@ -118,7 +118,7 @@ def alternative_to(
         is_stored: whether it is a parameter or output of a program.
         times: how many of it are stored.
         of: the bytes of the program; what saves less than one percent of them is not told.
-        bound: an instruction that has the array in a layout of its own, before or behind which the
+        bound: an instruction that has the array in a layout of its own, before or after which the
             program would move it: that writes at least as many bytes as a layout saves.
     """
     if not is_stored:

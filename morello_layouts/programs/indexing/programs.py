@@ -52,7 +52,7 @@ class OperandRead(Displayed):
     def from_offset(self) -> IndexingMap | None:
         """The map from the offset in the result's buffer to that in the operand's, in elements.
 
-        Offsets of padding are no points of it.
+        Offsets of padding are outside of its domain.
         """
         if self.offset is None:
             return None

@@ -413,7 +413,7 @@ class IndexingMap(Displayed):
         )
 
     def ranges_to_dims(self, positions: Iterable[int] | None = None) -> IndexingMap:
-        """Return the map with some range variables as dimensions, behind the others.
+        """Return the map with some range variables as dimensions, after the others.
 
         By default, all range variables become dimensions.
 
@@ -472,7 +472,7 @@ class IndexingMap(Displayed):
     def affine_map(self) -> AffineMap:
         """Return the results as formulas of the dimensions, for the rest of the package.
 
-        Range and run-time variables become dimensions behind the others.
+        Range and run-time variables become dimensions after the others.
 
         >>> from morello_layouts import indexing_map
         >>> m = indexing_map("(row)[s0] -> (row * 8 + s0), domain: row in [0, 3], s0 in [0, 7]")

@@ -3,7 +3,7 @@
 A record is a block of bits with fields; ``q4_0[B]`` is B such blocks, one after the other. A field
 is an array of numbers of some bits. It has one piece, or several if its elements or their bits lie
 apart: a piece is a box of the elements, some of their bits, and a layout, whose offsets count units
-of so many bits from the place of the piece. Bit 0 of a byte, and of an element, is the lowest.
+of some bits from the place of the piece. Bit 0 of a byte, and of an element, is the lowest.
 """
 
 from __future__ import annotations
