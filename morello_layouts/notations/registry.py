@@ -49,8 +49,8 @@ _WORDS: Final = (
 """Words that notations begin with or hold in braces."""
 
 
-def repaired(text: str, position: int, is_read: Callable[[str], bool]) -> str | None:
-    """Return a text that is read, a slip away from one that is not; None if there is none near.
+def did_you_mean(text: str, position: int, is_read: Callable[[str], bool]) -> str | None:
+    """Return the nearest text that is read, for one that is not; None if none is near.
 
     Args:
         text: the text that was refused.
@@ -64,7 +64,7 @@ def repaired(text: str, position: int, is_read: Callable[[str], bool]) -> str | 
     ...         return bool(parse_morello(text))
     ...     except LayoutError:
     ...         return False
-    >>> repaired("[1, 0, 1 p(4]", 12, is_read)
+    >>> did_you_mean("[1, 0, 1 p(4]", 12, is_read)
     '[1, 0, 1 p(4)]'
     """
     if not text.strip() or len(text) > REPAIRED_TEXT:
@@ -447,7 +447,7 @@ def parse(text: str, notation: str | None = None) -> Arrays:
     if error is not best or error.fix.startswith(_GENERAL):
         near = max(found, key=lambda each: each[1].reached, default=(None, error))[1]
         at = near.position if near.reached >= start else error.position
-        meant = repaired(text, at, lambda other: isinstance(_read(other, notation), Arrays))
+        meant = did_you_mean(text, at, lambda other: isinstance(_read(other, notation), Arrays))
         if meant is not None:
             raise _slip(text, meant, error, is_named=notation is not None)
     raise error

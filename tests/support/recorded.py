@@ -76,7 +76,7 @@ class Row(NamedTuple):
         if self.how == "mended":
             new = self._asked()
         else:
-            with patch.object(registry, "repaired", lambda *_: None):  # the readers' own errors
+            with patch.object(registry, "did_you_mean", lambda *_: None):  # the readers' own errors
                 new = self._asked()
         return new._replace(answer="\n".join(line.rstrip() for line in new.answer.split("\n")))
 

@@ -315,7 +315,7 @@ def _digits_along(
     dim: int, n: Int, floors: Sequence[dict[Int, Int]], may_share: bool
 ) -> list[tuple[int, DimDigit]] | None:
     """Return the digits of a dimension; None if some element does not have slots of its own."""
-    starts = sorted({1}.union(*floors), key=_at_threes)
+    starts = sorted({1}.union(*floors), key=_at_three)
     if any(high % low != 0 for low, high in pairwise(starts)):
         return None
     found: list[tuple[int, DimDigit]] = []
@@ -338,7 +338,7 @@ def _digits_along(
     return found
 
 
-def _at_threes(size: Int) -> int:
+def _at_three(size: Int) -> int:
     """Return a size with 3 for each name; that of a multiple is not smaller."""
     at: int = evaluated(size, dict.fromkeys(names_in([size]), 3))
     return at
