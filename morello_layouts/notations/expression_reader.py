@@ -437,7 +437,11 @@ class ExpressionReader:
         if not is_negative and not is_nonnegative(number - 1):
             self._by_number(divide, left, right)  # says what is wrong with it
         form, by = (-left.form, -number) if is_negative else (left.form, number)
-        return Placed(form, left.start, left.denominator * by, slash)
+        by *= left.denominator
+        if any(c % by != 0 for c in (form.const, *(c for _, c in form.terms))):
+            return Placed(form, left.start, by, slash)
+        terms = tuple((atom, c // by) for atom, c in form.terms)
+        return Placed(AffineExpr(terms, form.const // by), left.start)
 
     def _as_divisor(self, placed: Placed) -> Int:
         form = placed.form
@@ -459,13 +463,9 @@ class ExpressionReader:
         return number
 
     def _whole(self, of: Placed) -> Placed:
-        """Return the part as a form, if it is an integer as it is written."""
+        """Return the part as a form, if each of its quotients is an integer: of (i/8)*8 none is."""
         if of.denominator == 1:
             return of
-        numbers = (of.form.const, *(c for _, c in of.form.terms))
-        if all(c % of.denominator == 0 for c in numbers):
-            terms = tuple((atom, c // of.denominator) for atom, c in of.form.terms)
-            return Placed(AffineExpr(terms, of.form.const // of.denominator), of.start)
         raise ParseError(
             "a/b may not be an integer",
             "index expressions divide with floor",

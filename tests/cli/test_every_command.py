@@ -279,11 +279,8 @@ OLD = [
     ("relayout [0] [0] --shape 4 --dtype u8 --target cuda",
      "relayout [0] [0] --shape 4 --type u8 --language cuda"),
     ("loops f32[3,5] --target rust", "loops f32[3,5] --language rust"),
-    ("banks f32[32,32] --at 0,3 column", "banks f32[32,32] --coordinate 0,3 column"),
     ("draw [0] --shape 4 --colour word --element-bits 8",
      "draw [0] --shape 4 --color word --bits 8"),
-    ('shards "f32[8], placements=[Shard(0)], mesh=(4)" --at 7',
-     'shards "f32[8], placements=[Shard(0)], mesh=(4)" --coordinate 7'),
 ]  # fmt: skip
 
 

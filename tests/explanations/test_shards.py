@@ -180,3 +180,14 @@ def test_empty_arrays_and_empty_devices() -> None:
     assert (empty.room, empty.buffer_bytes, empty.empty) == ((0, 3), 0, 4)
     one = ml.shards("f32[16], {maximal device=2}")
     assert (one.devices, one.empty, one.imbalance) == (3, 2, 3)
+
+
+@each_row(
+    ("text", "held"),
+    [
+        ("f32[7], (GEN_BLOCK(3, 4)) ONTO (2)", "3 if p == 0 else 4"),
+        ("f32[N], mesh={'x': 8}, spec=P('x')", "max(0, min(N - x*ceil(N/8), ceil(N/8)))"),
+    ],
+)
+def test_formulas_are_told_in_words_of_the_package(text: str, held: str) -> None:
+    assert f"  held     {held}\n" in str(ml.shards(text))

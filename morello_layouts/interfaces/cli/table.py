@@ -277,6 +277,7 @@ SAID: Final = {
     "texts: Sequence[str]": "[LAYOUT] ACCESS...",
     "boxes": "box",
     "dots": "mark",
+    "dtype": "type",
     "element_bits": "bits",
     "element_type": "type",
     "generation": "tpu",
@@ -291,7 +292,6 @@ SAID: Final = {
 """What is not called as its parameter: one name for one thing in all commands."""
 
 ALIASES: Final = {
-    "at": "coordinate",
     "color": "colour",
     "dtype": "type",
     "element-bits": "bits",

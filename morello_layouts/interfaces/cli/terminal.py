@@ -15,6 +15,7 @@ import click
 
 from morello_layouts.core.lazy import regex
 from morello_layouts.errors import LayoutError
+from morello_layouts.interfaces.cli.table import SAID
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -190,11 +191,7 @@ def in_options(text: str, command: click.Command) -> str:
     >>> in_options("give tile={'i': 32, 'j': 128}", commands.commands["loops"])
     'give --tile i=32,j=128'
     """
-    options = {
-        param.name: max(param.opts, key=len)
-        for param in command.params
-        if isinstance(param, click.Option)
-    }
+    options = _options(command)
 
     def option(found: re.Match[str]) -> str:
         name, value, alone = found.groups()
@@ -218,9 +215,20 @@ def in_options(text: str, command: click.Command) -> str:
     return _ARGUMENT.sub(option, text)
 
 
+def _options(command: click.Command) -> dict[str | None, str]:
+    """Return the options of a command by the names of their arguments in Python."""
+    options = [param for param in command.params if isinstance(param, click.Option)]
+    flags = {param.name: max(param.opts, key=len) for param in options}
+    said = {name: f"--{word}" for name, word in SAID.items()}
+    return {name: flag for name, flag in said.items() if flag in flags.values()} | flags
+
+
 def error_in_options(error: LayoutError, command: click.Command) -> str:
-    """Return an error's text, with a fix that names the options of a command."""
-    return str(error).removesuffix(error.fix) + in_options(error.fix, command)
+    """Return an error's text, with options of a command in its fix, and first of all."""
+    name, text = error.what.partition(":")[0], str(error).removesuffix(error.fix)
+    if name in SAID:
+        text = _options(command).get(name, name) + text.removeprefix(name)
+    return text + in_options(error.fix, command)
 
 
 class Status(IntEnum):

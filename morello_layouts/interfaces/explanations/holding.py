@@ -8,14 +8,14 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from math import prod
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 from morello_layouts.core.checks import as_int, as_tuple
 from morello_layouts.core.description import count, times
 from morello_layouts.core.expr.conversions import size_to_sympy
 from morello_layouts.core.expr.sizes import Int, SizeExpr
 from morello_layouts.core.fields import Displayed, frozen
-from morello_layouts.core.lazy import numpy as np, sympy
+from morello_layouts.core.lazy import numpy as np, regex, sympy
 from morello_layouts.core.limits import SHARD_SIZES
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.recipe import known
@@ -48,7 +48,7 @@ class CutBlock:
         if self.is_cut == False:  # noqa: E712  SymPy's false
             what = "tiles" if self.is_tile else "blocks"
             return f"{what} of {self.block} along dimension {self.dim} stay whole"
-        which = "" if self.is_cut == True else f" if {self.is_cut}"  # noqa: E712
+        which = "" if self.is_cut == True else f" if {_words(self.is_cut)}"  # noqa: E712
         first = "" if self.first is None else f"; the smallest size that does so is {self.first}"
         cut = f"a border cuts a block of {self.block} along dimension {self.dim}"
         if self.is_tile:
@@ -88,16 +88,18 @@ class Shards(Displayed):
 
     def __str__(self) -> str:
         rows = [
-            ("devices", f"{self.devices}, each element on {self.copies}"),
-            ("room", f"{times(self.room)} elements on each device"),
-            ("held", " by ".join(map(str, self.held)) or "1"),
-            ("largest", f"{self.largest} elements, {self.imbalance} times the average"),
+            ("devices", f"{_words(self.devices)}, each element on {_words(self.copies)}"),
+            ("room", f"{times(map(_words, self.room))} elements on each device"),
+            ("held", " by ".join(map(_words, self.held)) or "1"),
+            (
+                "largest",
+                f"{_words(self.largest)} elements, {_words(self.imbalance)} times the average",
+            ),
             ("empty", f"{_devices(self.empty)} without an element"),
         ]
         if self.buffer_bytes is not None:
-            rows.insert(
-                2, ("bytes", f"{self.buffer_bytes} on each device, {self.total_bytes} in all")
-            )
+            one, every = _words(self.buffer_bytes), _words(self.total_bytes)
+            rows.insert(2, ("bytes", f"{one} on each device, {every} in all"))
         lines = [self.text, self.headline, *(f"  {name:<9}{words}" for name, words in rows)]
         return "\n".join([*lines, *(f"  {cut.text}" for cut in self.cuts), *self.notes])
 
@@ -179,7 +181,25 @@ def local_part(m: IndexMap, device: int) -> DevicePart:
 
 
 def _devices(number: Any) -> str:
-    return count(number, "device") if isinstance(number, int) else f"{number} devices"
+    return count(number, "device") if isinstance(number, int) else f"{_words(number)} devices"
+
+
+_FUNCTION: Final = regex(r"\b(?:Max|Min|ceiling)(?=\()")
+
+
+def _words(value: Any) -> str:
+    """Return a number, a formula or a condition with max, min, ceil, if, == and !=."""
+    if isinstance(value, int | Fraction):
+        return str(value)
+    if isinstance(value, sympy.Piecewise):
+        *some, (last, _) = value.args
+        return " else ".join([*(f"{_words(x)} if {_words(c)}" for x, c in some), _words(last)])
+    if isinstance(value, sympy.And | sympy.Or):
+        joint = " and " if isinstance(value, sympy.And) else " or "
+        return joint.join(map(_words, value.args))
+    if isinstance(value, sympy.Rel):
+        return f"{_words(value.lhs)} {value.rel_op} {_words(value.rhs)}"
+    return _FUNCTION.sub(lambda found: found[0].lower().removesuffix("ing"), str(value))
 
 
 class _SizeArithmetic(NamedTuple):
@@ -230,7 +250,7 @@ def shards(
       devices  4, each element on 1
       room     3 × 200 elements on each device
       bytes    4096 on each device, 16384 in all
-      held     Max(0, Min(3, 10 - 3*m0)) by 200
+      held     max(0, min(3, 10 - 3*m0)) by 200
       largest  600 elements, 6/5 times the average
       empty    0 devices without an element
       a part ends inside of a tile of 8 along dimension 0, and each device pads its last tile; \

@@ -254,7 +254,8 @@ class Relayout:
                 "give one word, or two: of the source and of the target",
             )
         if bits is not None:
-            bits = as_int(bits, "bits", 1, 7, why="wider elements are items: give dtype")
+            fix = "leave it out, and give dtype='float32'"
+            bits = as_int(bits, "bits", 1, 7, why="wider elements are items, of a type", fix=fix)
         elif dtype is None:
             bits = self.bits
         if bits is None or dtype is not None:
@@ -262,7 +263,7 @@ class Relayout:
                 raise LayoutError(
                     f"{'bits' if bits else 'bitorder'}: expected none of items of whole bytes",
                     "it is a matter of elements which share a byte",
-                    "leave it out, or leave dtype out and give bits=4",
+                    "leave it out, or leave the argument dtype out and give bits=4",
                 )
             return None
         if fill is ...:
@@ -295,7 +296,7 @@ class Relayout:
             raise LayoutError(
                 f"dtype: {dtype} has {count} bits in XLA, {count} bytes in NumPy",
                 "a name must say how many bytes an item has",
-                f"give 'uint8' for XLA's {dtype}, one byte in a buffer, or 'uint{8 * count}'",
+                f"give dtype='uint8' for XLA's {dtype}, one byte in a buffer, or 'uint{8 * count}'",
             )
         items = item_type(given)
         widths = [one.bits for one in self._element_types]
@@ -304,8 +305,8 @@ class Relayout:
                 f"the layouts' elements take {' and '.join(map(str, dict.fromkeys(widths)))} bits",
                 f"a kernel moves items of one width, whole bytes, here {8 * items.itemsize} bits, "
                 "or elements of 1 to 7 bits in both layouts",
-                "name one type in both layouts without E(n), or give dtype, the items' in both, "
-                "or bits, those of an element that shares its bytes",
+                "name one type in both layouts without E(n), or give the argument dtype, the items' "
+                "in both, or the argument bits, those of an element that shares its bytes",
             )
         return items
 
