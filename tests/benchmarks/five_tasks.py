@@ -67,7 +67,12 @@ def tasks() -> list[Task]:
         ),
         Task(
             "Which device holds row 700?",
-            "shards|f32[1000,64], mesh={'x': 4, 'y': 2}, spec=P('x', None)|--coordinate|700,0".split("|"),
+            [
+                "shards",
+                "f32[1000,64], mesh={'x': 4, 'y': 2}, spec=P('x', None)",
+                "--coordinate",
+                "700,0",
+            ],
             "JAX",
             "import os\n"
             "os.environ['XLA_FLAGS'] = '--xla_force_host_platform_device_count=8'\n"

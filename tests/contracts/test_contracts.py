@@ -130,6 +130,9 @@ def test_missing_files_are_said(tmp_path: Path) -> None:
         ml.testing.check_contracts([tmp_path])
     with pytest.raises(ml.LayoutError, match="cannot be read"):
         ml.testing.check_contracts([tmp_path / "none.layouts.toml"])
+    (tmp_path / "empty.layouts.toml").touch()
+    with pytest.raises(ml.LayoutError, match=r"no contract in .*empty\.layouts\.toml"):
+        ml.testing.check_contracts([tmp_path])
 
 
 def test_five_public_faults_are_red_before_and_green_after() -> None:

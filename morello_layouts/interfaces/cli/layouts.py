@@ -79,7 +79,8 @@ def notation_list(name: str | None = None) -> Answer:
     found = [one for one in NOTATIONS if one.name.startswith(name or "")]
     facts = [{"name": one.name, "title": one.title, "example": one.example} for one in found]
     lines = [f"{one.name:10} {one.title}\n{'':10} {one.example}" for one in found]
-    return Answer({"notations": facts}, "\n".join(lines), holds=bool(found))
+    text = "\n".join(lines) or "no name begins so; mlay notations lists all"
+    return Answer({"notations": facts}, text, holds=bool(found))
 
 
 def bitcast(

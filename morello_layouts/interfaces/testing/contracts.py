@@ -294,6 +294,12 @@ def check_contracts(paths: Iterable[str | os.PathLike[str]] = (".",)) -> tuple[O
             f"write one, such as kernels{SUFFIX}",
         )
     contracts = [each for file in files for each in read_contracts(file)]
+    if not contracts:
+        raise LayoutError(
+            f"no contract in {listed(files)}",
+            "a check that checks nothing would pass",
+            "write a table such as [[equal]], or leave the file out",
+        )
     return tuple(outcome for contract in contracts for outcome in contract.check())
 
 

@@ -305,8 +305,8 @@ class Relayout:
                 f"the layouts' elements take {' and '.join(map(str, dict.fromkeys(widths)))} bits",
                 f"a kernel moves items of one width, whole bytes, here {8 * items.itemsize} bits, "
                 "or elements of 1 to 7 bits in both layouts",
-                "name one type in both layouts without E(n), or give the argument dtype, the items' "
-                "in both, or the argument bits, those of an element that shares its bytes",
+                "name one type in both layouts without E(n), or give the argument dtype, the "
+                "items' in both, or the argument bits, those of an element that shares its bytes",
             )
         return items
 
