@@ -11,7 +11,7 @@ from morello_layouts.core.fields import frozen
 from morello_layouts.core.limits import VERDICTS_KEPT
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.machines.tpu_layouts import Waste, buffer_waste, waste
-from morello_layouts.notations.xla import XlaShape, XlaTuple, XlaValue
+from morello_layouts.notations.xla import XlaLayout, XlaShape, XlaTuple, XlaValue
 from morello_layouts.programs.hlo import HloComputation, HloInstruction, HloModule
 from morello_layouts.programs.hlo.module import number_of
 from morello_layouts.programs.hlo.scanner import CALLED_BY
@@ -335,6 +335,10 @@ class SpaceUse:
 
 
 @lru_cache(VERDICTS_KEPT)
+def _layout_text(layout: XlaLayout) -> str:
+    return str(replace(layout, memory_space=0))
+
+
 def layout_uses(
     buffers: Iterable[Buffer], cache: WasteCache
 ) -> tuple[tuple[LayoutUse, ...], tuple[SpaceUse, ...]]:
@@ -344,7 +348,7 @@ def layout_uses(
         for shape, group in by_shape(buffers).items()
         if shape.layout is not None and (found := cache.bytes_of(shape) * len(group)).arrays
     ]
-    layouts = sums((str(replace(layout, memory_space=0)), found) for layout, found in known)
+    layouts = sums((_layout_text(layout), found) for layout, found in known)
     spaces = sums((layout.memory_space, found) for layout, found in known)
     uses = (LayoutUse(text, found) for text, found in layouts.items())
     return (
