@@ -180,6 +180,7 @@ class Level(NamedTuple):
     #: the elements of each block, if they are listed; all of them together are the extent or more.
     sizes: tuple[int, ...] = ()
     whole: Int = 1  #: the pieces of one size that a block is cut into further on.
+    exact: bool = False  #: whether blocks have to be of one size, without padding.
 
 
 Cut: TypeAlias = tuple[Level, ...]
@@ -287,7 +288,10 @@ class Sharding:
                 _require_blocks(dim, within, block, needed, count)
             else:
                 assert count is not None
-                pieces = ceil_quotient(within, count * level.whole)
+                rows = count * level.whole
+                if level.exact:
+                    _require_exact(dim, within, rows)
+                pieces = ceil_quotient(within, rows)
                 block = pieces * level.whole or 1  # of no elements, blocks of one
                 if level.own:
                     _require_even(dim, extent, found, count)
@@ -451,6 +455,15 @@ def _require_even(dim: int, extent: Int, outer: Sequence[MeshDigit], parts: Int)
             f"dimension {dim}: parts of {block} and of {other} elements are cut again in {parts}",
             "the second cut is by the size of each part, so blocks have two sizes",
             "make the dimension a multiple of all devices along it, or shard it once",
+        )
+
+
+def _require_exact(dim: int, extent: Int, parts: Int) -> None:
+    if not (isinstance(extent, int) and isinstance(parts, int)) or extent % parts:
+        raise UnsupportedError(
+            f"dimension {dim}: pieces of {extent} elements are cut again in {parts} rows",
+            "a row then crosses pieces that are not beside each other",
+            "make the dimension a number, and a multiple of all devices along it",
         )
 
 

@@ -436,37 +436,37 @@ class DTensorSharding(Placement):
 def _add_shard(levels: list[Level], axis: str, size: Int, factor: int) -> None:
     """Cut the part of a device into ``factor`` rows, and each of them along an axis.
 
-    Rows are pieces that an earlier strided shard left, so many of them that the axis divides these,
+    Rows are pieces that earlier strided shards left, so many of them that the axis divides these,
     or one, which is cut inside.
     """
     if size == 1 and factor == 1:
         levels += [] if levels else [Level((axis,))]
         return
-    pieces = [k for k, level in enumerate(levels) if not level.axes]
-    if not pieces:
-        levels += [Level((), None, factor, own=len(levels) > 0)] if factor > 1 else []
-        is_chunk = factor == 1 and len(levels) > 0
-        levels.append(Level((axis,), own=is_chunk))
+    rows, is_first = factor, all(level.axes for level in levels)
+    for k, piece in enumerate(levels):
+        if piece.axes or piece.parts is None:
+            continue
+        row, rest = divmod(piece.parts, rows)
+        if rows % piece.parts == 0:
+            rows //= piece.parts
+            continue
+        if rest or not isinstance(size, int) or row % size:
+            raise UnsupportedError(
+                f"{piece.parts} pieces of a _StridedShard are cut again in {size}"
+                + (f", strided by {factor}" if factor > 1 else ""),
+                "a device's part is then not blocks of one size",
+                "give a split factor that the later axes of the dimension divide",
+            )
+        left = row // size
+        levels[k : k + 1] = [
+            *([piece._replace(parts=rows, whole=row * piece.whole)] if rows > 1 else []),
+            piece._replace(axes=(axis,), parts=None, whole=left * piece.whole),
+            *([Level((), None, left, whole=piece.whole)] if left > 1 else []),
+        ]
         return
-    piece = levels[pieces[0]]
-    assert piece.parts is not None
-    row, rest = divmod(piece.parts, factor)
-    if len(pieces) == 1 and row == 1 and not rest:
-        levels.append(Level((axis,)))
-        return
-    if len(pieces) > 1 or rest or not isinstance(size, int) or row % size:
-        raise UnsupportedError(
-            f"{piece.parts} pieces of a _StridedShard are cut again in {size}"
-            + (f", strided by {factor}" if factor > 1 else ""),
-            "a device's part is then not blocks of one size",
-            "give a split factor that the later axes of the dimension divide",
-        )
-    left = row // size
-    levels[pieces[0] : pieces[0] + 1] = [
-        *([piece._replace(parts=factor, whole=row * piece.whole)] if factor > 1 else []),
-        piece._replace(axes=(axis,), parts=None, whole=left * piece.whole),
-        *([Level((), None, left, whole=piece.whole)] if left > 1 else []),
-    ]
+    is_again = is_first and len(levels) > 0
+    levels += [Level((), None, rows, own=is_again, exact=not is_first)] if rows > 1 else []
+    levels.append(Level((axis,), own=is_again and rows == 1))
 
 
 class Cyclic(NamedTuple):
