@@ -36,12 +36,13 @@ give an int from 1
 2. *Three hands.* ``recipe`` and ``reference`` are methods of the value, a function after
    it is the third, in integers alone; none calls what another calls. An override has no docstring.
 3. *Text.* In ``text.py`` (or the only module): the rules, a ``Syntax`` for its errors, and a
-   function that reads. :func:`word` reads a token, :func:`many` items in a row, :func:`field` what
-   belongs to a field (its first rule gives the value; a default is neither needed nor written),
-   :func:`group` optional fields after a sign, :func:`made` a value, :func:`either` the first of
-   several words, :func:`row` signs around a rule. A rule can also be written by hand:
-   ``Rule(read, write)``; :func:`collected` is the rule of a value whose fields a function reads.
-   ``__str__`` of the value is ``rule.write(self)``. ``grammar.Defining`` is a text with aliases.
+   function that reads. A sign in quotes is read and written, a ``Terminal`` only read; :func:`word`
+   is a token, :func:`many` items in a row, :func:`field` what belongs to a field (its first rule
+   gives the value; a default is neither needed nor written), :func:`group` optional fields after a
+   sign, :func:`made` a value, :func:`either` the first of several words, :func:`row` signs around a
+   rule. A rule can also be written by hand: ``Rule(read, write)``; :func:`collected` is the rule of
+   a value whose fields a function reads. ``__str__`` of the value is ``rule.write(self)``.
+   ``grammar.Defining`` is a text with aliases.
 4. *Words* (``describe``) stand with the text. *Row* of the table in ``registry``, tests as in
    ``tests/notations/xla``: wrong texts with carets, the notation's own system as judge, bugs
    planted (``tests/support/planted_bugs.py``).

@@ -7,13 +7,7 @@ from dataclasses import field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from morello_layouts.core.checks import (
-    checked_coordinate,
-    require_inside,
-    require_rank,
-    spread,
-    whole,
-)
+from morello_layouts.core import checks
 from morello_layouts.core.expr import AffineExpr, Interval, canonicalize, standard, variable
 from morello_layouts.core.expr.assumptions import (
     Assumption,
@@ -176,14 +170,14 @@ class Map:
         A symbol alone has the bounds of its dimension. Symbols in an expression have those of their
         own SymPy assumptions, and the expression is taken to lie within its dimension.
         """
-        require_rank(coordinate, len(self.sizes), "the coordinate")
+        checks.require_rank(coordinate, len(self.sizes), "the coordinate")
         forms: list[AffineExpr] = []
         symbols: dict[str, sympy.Symbol] = {}
         for k, (x, n) in enumerate(zip(coordinate, self.sizes, strict=True)):
-            number = whole(x)
+            number = checks.whole(x)
             if number is not None:
                 if isinstance(n, int):
-                    require_inside(k, n, number, number, self.names)
+                    checks.require_inside(k, n, number, number, self.names)
                 forms.append(AffineExpr((), number))
                 continue
             if not hasattr(x, "free_symbols"):
@@ -225,12 +219,12 @@ class Map:
             return self._at_symbols(coordinate)
         at = self._checked(coordinate)
         values = dict(zip(self._inside, at, strict=True))
-        found = [spread(form.evaluate(values), at) for form in self._evaluated()]
+        found = [checks.spread(form.evaluate(values), at) for form in self._evaluated()]
         return found[0] if len(found) == 1 else tuple(found)
 
     def _checked(self, coordinate: Sequence[Any]) -> tuple[Any, ...]:
         """Return ints, or arrays of integers that hold every value, inside of the domain."""
-        return checked_coordinate(coordinate, known(self.sizes), self._largest(), self.names)
+        return checks.checked_coordinate(coordinate, known(self.sizes), self._largest(), self.names)
 
     def _largest(self) -> int:
         """Return a bound on all that is computed for a value."""

@@ -8,32 +8,12 @@ from typing import ClassVar, Final, TypeVar
 
 from morello_layouts.core.fields import frozen, plain
 from morello_layouts.notations.xla import XlaShape
-from morello_layouts.programs.diagnostics.buffers import (
-    Buffer,
-    Bytes,
-    Totals,
-    WasteCache,
-    buffers_of,
-    fused_names,
-    sums,
-    totals_of,
-)
+from morello_layouts.programs import report
+from morello_layouts.programs.diagnostics import buffers
 from morello_layouts.programs.diagnostics.forces import Neighbours
 from morello_layouts.programs.diagnostics.moves import Effect, HloMove, effect_text, moves_of
 from morello_layouts.programs.hlo import HloModule, read_hlo
 from morello_layouts.programs.hlo.reader import platform_of
-from morello_layouts.programs.report import (
-    Columns,
-    Report,
-    Summary,
-    Table,
-    added_bytes_cell,
-    bytes_cell,
-    first_rows,
-    number_cell,
-    table_of,
-    text_cell,
-)
 
 
 @frozen
@@ -47,8 +27,8 @@ class TypeChange:
     json_keys: ClassVar = ("*", "difference")
 
     type: str  #: the array type, without layout.
-    before: Bytes  #: bytes of all its arrays in the first program.
-    after: Bytes  #: bytes of all its arrays in the second program.
+    before: buffers.Bytes  #: bytes of all its arrays in the first program.
+    after: buffers.Bytes  #: bytes of all its arrays in the second program.
 
     @property
     def difference(self) -> int:
@@ -107,7 +87,7 @@ C = TypeVar("C", TypeChange, LayoutChange, MoveChange)
 
 
 @frozen
-class HloComparison(Report):
+class HloComparison(report.Report):
     """The differences between two programs. ``print`` it, or let a notebook show it.
 
     >>> from morello_layouts import compare_hlo
@@ -118,8 +98,8 @@ class HloComparison(Report):
 
     json_keys: ClassVar = ("*",)
 
-    before: Totals  #: sums over the first program.
-    after: Totals  #: sums over the second program.
+    before: buffers.Totals  #: sums over the first program.
+    after: buffers.Totals  #: sums over the second program.
     #: array types that take other bytes, the largest difference first.
     types: tuple[TypeChange, ...]
     layouts: tuple[LayoutChange, ...]  #: instructions whose layout changed.
@@ -128,14 +108,14 @@ class HloComparison(Report):
     moves: tuple[MoveChange, ...]
     warnings: tuple[str, ...]  #: of the reader, with the dump that each is about.
 
-    def summary(self) -> Summary:
+    def summary(self) -> report.Summary:
         """Return the number of instructions, and whether anything differs."""
         differs = self.types or self.layouts or self.moves
         title = "What changed" if differs else "no difference in bytes, layouts and copies"
         lines = (f"instructions: {self.before.instructions:,}, then {self.after.instructions:,}",)
-        return Summary(title, lines, self.warnings)
+        return report.Summary(title, lines, self.warnings)
 
-    def tables(self) -> tuple[Table, ...]:
+    def tables(self) -> tuple[report.Table, ...]:
         """Return the totals, types, layouts and moves that changed."""
         before, after = self.before, self.after
         totals = (
@@ -147,9 +127,9 @@ class HloComparison(Report):
         new = [each for each in self.moves if each.after > each.before]
         gone = [each for each in self.moves if each.after < each.before]
         return (
-            table_of("Bytes reserved", _TOTAL_COLUMNS, changed),
-            first_rows("Types that take more or less", _TYPE_COLUMNS, self.types),
-            first_rows(
+            report.table_of("Bytes reserved", _TOTAL_COLUMNS, changed),
+            report.first_rows("Types that take more or less", _TYPE_COLUMNS, self.types),
+            report.first_rows(
                 "Layouts that changed",
                 _LAYOUT_COLUMNS,
                 self.layouts,
@@ -160,33 +140,33 @@ class HloComparison(Report):
         )
 
 
-_BYTE_COLUMNS: Final[Columns[TypeChange]] = (
-    ("added", lambda each: added_bytes_cell(each.difference)),
-    ("before", lambda each: bytes_cell(each.before.reserved_bytes)),
-    ("after", lambda each: bytes_cell(each.after.reserved_bytes)),
+_BYTE_COLUMNS: Final[report.Columns[TypeChange]] = (
+    ("added", lambda each: report.added_bytes_cell(each.difference)),
+    ("before", lambda each: report.bytes_cell(each.before.reserved_bytes)),
+    ("after", lambda each: report.bytes_cell(each.after.reserved_bytes)),
 )
-_TOTAL_COLUMNS: Final = (*_BYTE_COLUMNS, ("of", lambda each: text_cell(each.type)))
-_TYPE_COLUMNS: Final[Columns[TypeChange]] = (
+_TOTAL_COLUMNS: Final = (*_BYTE_COLUMNS, ("of", lambda each: report.text_cell(each.type)))
+_TYPE_COLUMNS: Final[report.Columns[TypeChange]] = (
     *_BYTE_COLUMNS,
-    ("count before", lambda each: number_cell(each.before.arrays)),
-    ("after", lambda each: number_cell(each.after.arrays)),
-    ("type", lambda each: text_cell(each.type)),
+    ("count before", lambda each: report.number_cell(each.before.arrays)),
+    ("after", lambda each: report.number_cell(each.after.arrays)),
+    ("type", lambda each: report.text_cell(each.type)),
 )
-_LAYOUT_COLUMNS: Final[Columns[LayoutChange]] = (
-    ("added", lambda each: added_bytes_cell(each.difference)),
-    ("opcode", lambda each: text_cell(each.opcode)),
-    ("instruction", lambda each: text_cell(each.instruction)),
+_LAYOUT_COLUMNS: Final[report.Columns[LayoutChange]] = (
+    ("added", lambda each: report.added_bytes_cell(each.difference)),
+    ("opcode", lambda each: report.text_cell(each.opcode)),
+    ("instruction", lambda each: report.text_cell(each.instruction)),
 )
-_MOVE_COLUMNS: Final[Columns[MoveChange]] = (
-    ("written", lambda each: added_bytes_cell(each.difference)),
-    ("times", lambda each: number_cell(abs(each.after - each.before))),
-    ("opcode", lambda each: text_cell(each.opcode)),
-    ("result", lambda each: text_cell(each.result)),
+_MOVE_COLUMNS: Final[report.Columns[MoveChange]] = (
+    ("written", lambda each: report.added_bytes_cell(each.difference)),
+    ("times", lambda each: report.number_cell(abs(each.after - each.before))),
+    ("opcode", lambda each: report.text_cell(each.opcode)),
+    ("result", lambda each: report.text_cell(each.result)),
 )
 
 
-def _moves_table(title: str, changes: Iterable[MoveChange]) -> Table:
-    return first_rows(
+def _moves_table(title: str, changes: Iterable[MoveChange]) -> report.Table:
+    return report.first_rows(
         title,
         _MOVE_COLUMNS,
         changes,
@@ -215,7 +195,7 @@ def compare_hlo(
     instructions: 1, then 1
     """
     modules = [m if isinstance(m, HloModule) else read_hlo(m) for m in (before, after)]
-    cache = WasteCache(is_tpu=any(platform_of(m) == "TPU" for m in modules))
+    cache = buffers.WasteCache(is_tpu=any(platform_of(m) == "TPU" for m in modules))
     one, other = (_ComparedProgram(module, cache) for module in modules)
     return HloComparison(
         one.totals,
@@ -233,32 +213,34 @@ def compare_hlo(
 class _ComparedProgram:
     """The parts of one program that are compared."""
 
-    def __init__(self, module: HloModule, cache: WasteCache) -> None:
-        fused = fused_names(module)
-        self.buffers = tuple(buffers_of(module, fused))
-        self.totals = totals_of(module, fused, self.buffers, cache)
+    def __init__(self, module: HloModule, cache: buffers.WasteCache) -> None:
+        fused = buffers.fused_names(module)
+        self.buffers = tuple(buffers.buffers_of(module, fused))
+        self.totals = buffers.totals_of(module, fused, self.buffers, cache)
         self.moves = [
             move
             for move in moves_of(Neighbours(module), fused)
             if not move.is_fused and move.verdict.effect != "free"
         ]
-        self.types = sums((_type(b.shape), cache.bytes_of(b.shape)) for b in self.buffers)
+        self.types = buffers.sums((_type(b.shape), cache.bytes_of(b.shape)) for b in self.buffers)
 
 
 def _type(x: XlaShape) -> str:
     return str(x).partition("{")[0]
 
 
-def _type_changes(before: dict[str, Bytes], after: dict[str, Bytes]) -> tuple[TypeChange, ...]:
+def _type_changes(
+    before: dict[str, buffers.Bytes], after: dict[str, buffers.Bytes]
+) -> tuple[TypeChange, ...]:
     changes = (
-        TypeChange(name, before.get(name, Bytes()), after.get(name, Bytes()))
+        TypeChange(name, before.get(name, buffers.Bytes()), after.get(name, buffers.Bytes()))
         for name in before.keys() | after.keys()
     )
     return _ranked(c for c in changes if c.before != c.after)
 
 
 def _layout_changes(
-    before: Iterable[Buffer], after: Iterable[Buffer], cache: WasteCache
+    before: Iterable[buffers.Buffer], after: Iterable[buffers.Buffer], cache: buffers.WasteCache
 ) -> tuple[LayoutChange, ...]:
     known = {buffer.name: buffer for buffer in before}
     changes: list[LayoutChange] = []
