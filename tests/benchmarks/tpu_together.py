@@ -36,7 +36,6 @@ from morello_layouts.programs.tpu_compiler.values import (
     folded_shapes,
     inlined,
     kept_in_forms,
-    picked,
     values_of,
 )
 
@@ -78,8 +77,8 @@ def forms_of_one(program: Any) -> Iterable[Change]:
     for k, value in enumerate(values_of(inlined(program).jaxpr.jaxpr)):
         for form in folded_forms(getattr(value.aval, "shape", ())):
             if program.bytes_of(value.aval):
-                pick = partial(picked, {k: form})
-                yield Change("folding", form.words, str(k), partial(kept_in_forms, pick=pick))
+                apply = partial(kept_in_forms, pick={k: form}.get)
+                yield Change("folding", form.words, str(k), apply)
 
 
 def best(trials: Any, program: Any, changes: Iterable[Change]) -> tuple[int, int, str]:

@@ -40,11 +40,6 @@ class Site:
         return tuple(v.aval for v in self.equation.invars)
 
     @property
-    def types(self) -> tuple[Any, ...]:
-        """The types of operands and results."""
-        return (*self.operands, *self.results)
-
-    @property
     def results(self) -> tuple[Any, ...]:
         """The types of the results."""
         return tuple(v.aval for v in self.equation.outvars)
@@ -198,7 +193,8 @@ def _kind(
 
     def candidates(program: Program) -> Iterator[Change]:
         def cost(pair: tuple[Site, tuple[str, Rewrite]]) -> int:
-            return -pair[0].times * sum(map(program.bytes_of, pair[0].types))
+            site, _ = pair
+            return -site.times * sum(map(program.bytes_of, (*site.operands, *site.results)))
 
         found = [(site, what) for site in sites(program, *primitives) if (what := change(site))]
         for site, (words, by) in sorted(found, key=cost)[:_SITES]:
