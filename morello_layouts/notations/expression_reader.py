@@ -69,6 +69,7 @@ def _words(*words: str) -> tuple[str | Terminal, ...]:
     return tuple(Terminal(each, "") for each in words)
 
 
+_TRUTH: Final = {"True": 1, "true": 1, "False": 0, "false": 0}
 _BEGINNINGS: Final[tuple[str | Terminal, ...]] = (INT, NAME, "(", *_words("'+' or '-'"))
 
 _TOKEN: Final = (
@@ -219,6 +220,8 @@ class ExpressionReader:
             if token == "not" and token in dialect.levels:
                 self._begin_not(groups[-1], start)
                 continue
+            if kind == 3 and token in _TRUTH:
+                return Placed(AffineExpr((), _TRUTH[token]), start)
             if kind == 3:
                 named = self.variable(token, start)
                 if isinstance(named, Var):

@@ -61,3 +61,13 @@ def test_every_operation_that_compilers_wrote_has_words(
 ) -> None:
     unknown = {i.opcode for m in modules.values() for i in m.instructions if not opcode_words(i)}
     assert unknown == set()
+
+
+@pytest.mark.parametrize("more", [("--tree",), ("--indexing", "a")])
+def test_a_tree_has_no_page_and_no_second_program(tmp_path: Path, more: tuple[str, ...]) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("%a = f32[8]{0} parameter(0)")
+    page = run("hlo", str(file), *more, "--html", str(tmp_path / "a.html"))
+    assert (page.exit_code, page.stderr.splitlines()[1]) == (2, "a page shows a report")
+    both = run("hlo", str(file), str(file), *more)
+    assert (both.exit_code, both.stderr.partition(":")[0]) == (2, more[0])

@@ -441,8 +441,18 @@ class _Sum:
             operand = self.operands.get(x, x)
             if x not in self.floors or isinstance(x.as_atom(), Var):
                 const += choice.const
-            terms += [(term.atom(operand), term.factor) for term in choice.terms]
+            terms += [(_multiples_outside(t.atom(operand)), t.factor) for t in choice.terms]
         return _factored(AffineExpr.from_terms(terms, const), self.model)
+
+
+def _multiples_outside(atom: Atom) -> Atom:
+    """Return ``(y + x // s) mod n`` in place of ``((s·y + x) // s) mod n``, if y has variables."""
+    s = atom.divisor if isinstance(atom, Digit) and atom.modulus is not None else 1
+    if not isinstance(atom, Digit) or not isinstance(s, int) or s == 1:
+        return atom
+    x = atom.operand
+    y = AffineExpr(tuple([(a, c // s) for a, c in x.terms if type(c) is int and c % s == 0]), 0)
+    return Digit(y + digit(x - s * y, s, None), 1, atom.modulus) if y.terms else atom
 
 
 def _split_floor(x: AffineExpr, s: Int) -> tuple[AffineExpr, AffineExpr] | None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from morello_layouts.core.checks import as_index
+from morello_layouts.core.checks import as_index, as_int
 from morello_layouts.core.lazy import NotInstalledError, escape, importing, regex
 from morello_layouts.core.limits import TYPESET
 from morello_layouts.core.maps import IndexMap
@@ -124,7 +124,8 @@ def draw(
         box_tiles=as_index(box_tiles),
         formula=bool(formula),
     )
-    limits = Limits(max_rows, max_columns, max_slices, 0 if operands else max_slots)
+    slices, slots = as_int(max_slices, "max_slices", 1), as_int(max_slots, "max_slots")
+    limits = Limits(max_rows, max_columns, slices, 0 if operands else slots)
     return picture_of(maps, style, limits, marks=plain is None, joined=bool(operands))
 
 

@@ -400,6 +400,16 @@ class Saved(NamedTuple):
     instead: bool = True  #: whether the answer is then not printed too.
 
 
+def _save_page(answer: Any, file: str, _given: object) -> None:
+    if not hasattr(answer, "html"):
+        raise LayoutError(
+            "--html: expected none of an answer that has no pictures",
+            "a page shows a report",
+            "leave it out, or leave out the option that asks for something else",
+        )
+    terminal.write(file, answer.html())
+
+
 def _save_picture(answer: Any, file: str, _given: object) -> None:
     answer.saves(file)
     terminal.say_written(file)
@@ -426,7 +436,7 @@ SAVES = {
     "output": Saved(("-o", "--output"), "Write to a file.",
                     lambda answer, file, _: terminal.write(file, f"{answer.text}\n")),
     "html": Saved(("--html",), "Write a page with pictures to a file.",
-                  lambda answer, file, _: terminal.write(file, answer.html())),
+                  _save_page),
     "picture": Saved(("-o", "--output"), "Write x.svg, .html, .png, .pdf or .txt.", _save_picture),
     "certificate": Saved(("--certificate",), "If it is proved, write a certificate for 'check'.",
                          _save_certificate, instead=False),

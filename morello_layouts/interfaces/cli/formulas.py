@@ -46,6 +46,9 @@ def simplify(
     """
     intervals = _intervals(bounds, expr)
     form, assumed = assumed_form(expr, intervals, assuming, language)
+    for name in assumed.sizes:
+        if not name[0].isupper() and name not in intervals:
+            print_error(f"assuming: {name} is at least 1; if it may be 0, give --bounds {name}=0..")
     steps = Derivation.of(form, lambda start: readable(start, assumed.forms))
     best = fewest(steps.end if assumed.forms else form) if cheapest else steps.end
     simplified = str(assumed.named(best))

@@ -126,15 +126,15 @@ def hlo(
     from morello_layouts.programs.diagnostics import compare_hlo, diagnose
     from morello_layouts.programs.diagnostics.fleet import is_many
 
+    if other is not None and (tree or indexing is not None):
+        raise LayoutError(
+            f"{'--tree' if tree else '--indexing'}: expected one file, got {other!r} too",
+            "it is told of the instructions of one program",
+            "leave the second file out",
+        )
     if indexing is not None:
         from morello_layouts.interfaces.api.indexing import indexing_map
 
-        if other is not None:
-            raise LayoutError(
-                f"--indexing: expected one file, got {other!r} too",
-                "an instruction reads operands of one program",
-                "leave the second file out",
-            )
         return indexing_map(read_module(file), indexing)
     if tree:
         from morello_layouts.programs.hlo.module import HloTree
@@ -544,6 +544,15 @@ def record(
         if reader is None or tensor is None:
             return _weights(file, tensor, coordinate)
         text = str(file[tensor].record)
+        tensor = None
+    given = {"coordinate": coordinate, "tensor": tensor, "stores": (stores and not target) or None}
+    for name in (name for name, x in given.items() if x is not None):
+        of_code = name == "stores"
+        raise LayoutError(
+            f"{name}: expected none of {text}",
+            "functions that write are code" if of_code else "a file has tensors, a format blocks",
+            "give target='c' too" if of_code else f"leave out the argument {name}",
+        )
     own = records.record(text).at(**sizes or {})
     if target is not None:
         code = own.code(target, stores=stores)

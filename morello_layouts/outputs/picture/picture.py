@@ -189,7 +189,8 @@ def picture_of(
         bits = None if m.element_type is None else m.element_type.bits
         places = (name for name in ("lane", "device") if name in view.long_axes)
         colour = style.colour or next(places, "swizzle" if swizzled else "tile")
-        own = replace(style, colour=colour, element_bits=style.element_bits or bits)
+        own = replace(style, colour=colour)
+        own = own if own.element_bits is not None else replace(own, element_bits=bits)
         check_style(own, view.shape, len(levels_of(m.recipe)), m.recipe.axis_names)
         elsewhere, moved = (
             ({}, "")
