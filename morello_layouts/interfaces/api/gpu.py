@@ -427,14 +427,14 @@ def _named(text: str) -> Access:
         if any(c in text for c in "(<#_") or len(text.split()) > 1:
             raise
         raise _not_an_access(text) from error
-    if not isinstance(layout, Layout):
+    if not isinstance(layout, Layout) or text.startswith("lambda"):
         raise _not_an_access(text)
     return Fragment(layout, is_copy and kind == "store")
 
 
 _NAMES: Final = (
     "row, rows, column and columns, also as row.b64 or row.b128, ldmatrix.x1, .x2 or .x4, "
-    "stmatrix.x4 and fragments; a function in Python is lambda lane: (lane, 0)"
+    "stmatrix.x4 and fragments; Python's banks takes functions too, lambda lane: (lane, 0)"
 )
 
 
