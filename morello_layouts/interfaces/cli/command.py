@@ -561,7 +561,7 @@ def _types_at(kind: Any, path: str) -> list[Any]:
 
 def types_in(text: str, module: ModuleType, *, is_whole: bool = True) -> list[Any]:
     """Return the classes that an annotation names, of which JSON is an object if ``is_whole``."""
-    named = (_named(name, module) for name in re.findall(r"\b[A-Z]\w+", text))
+    named = (_named(name, module) for name in re.findall(r"\b(?:\w+\.)?[A-Z]\w+", text))
     return [x for x in named if isinstance(x, type) and (not is_whole or _is_object(x))]
 
 
@@ -574,6 +574,8 @@ def _is_object(kind: Any) -> bool:
 
 def _named(name: str, module: ModuleType) -> Any:
     """Return what a name means in a module, also one that only type checkers import."""
+    package, _, name = name.rpartition(".")
+    module = vars(module).get(package, module)
     if name in vars(module):
         return vars(module)[name]
     place = _imported(module).get(name)
