@@ -8,11 +8,22 @@ import inspect
 import pickle
 from abc import ABC, abstractmethod
 from functools import cached_property
+from types import FunctionType
 from typing import Any, ClassVar
 
 import pytest
 
-from morello_layouts.core.fields import checked, frozen, instance, number, optional, settle, several
+from morello_layouts.core.fields import (
+    checked,
+    frozen,
+    instance,
+    late,
+    later,
+    number,
+    optional,
+    settle,
+    several,
+)  # fmt: skip
 from morello_layouts.errors import LayoutError
 from tests.support.tables import each_row
 
@@ -67,6 +78,18 @@ class Empty:
     pass
 
 
+@frozen
+class Answer:
+    holds: bool
+    reason: str = late()
+    slot: int | None = late(default=None)
+
+
+@frozen(slots=False)
+class Explained(Answer):
+    proof: str = late(default="")
+
+
 tile = Tile([8, 128])
 
 
@@ -103,6 +126,51 @@ def test_values_are_copied_and_pickled(value: Any) -> None:
     for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
         assert pickle.loads(pickle.dumps(value, protocol)) == value
     assert copy.deepcopy(value) == value == copy.copy(value)
+
+
+@each_row("kind", [Answer, Explained])
+def test_a_late_field_is_made_once_when_it_is_read(kind: Any) -> None:
+    asked: list[str] = []
+    value = kind(True, later(lambda: asked.append("reason") or "it is"), later(lambda: 1 // 0))
+    assert value.holds
+    assert not asked
+    assert (value.reason, value.reason, asked) == ("it is", "it is", ["reason"])
+    with pytest.raises(ZeroDivisionError):
+        _ = value.slot
+    other = kind(True, "it is")
+    assert other.slot is None
+    assert kind(True, later(lambda: "it is")) == other
+    assert pickle.loads(pickle.dumps(kind(True, later(lambda: "it is")))) == other
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        other.reason = "another"
+    assert Explained(True, "so", proof=later(lambda: "by digits")).proof == "by digits"
+
+
+WRONG: list[Any] = [((), {}), ((1, [], 2), {}), ((1,), {"value": 2}), ((1,), {"other": 2})]
+
+
+@each_row(("given", "named"), WRONG)
+def test_the_first_values_of_a_class_are_made_as_all_others(given: Any, named: Any) -> None:
+    """Until many were made, no ``__init__`` was written."""
+
+    @frozen
+    class Pair:
+        value: int = checked(number())
+        notes: list[int] = dataclasses.field(default_factory=list)
+        both: tuple[int, ...] = dataclasses.field(default=(), init=False)
+
+        def __post_init__(self) -> None:
+            settle(self, both=(self.value, *self.notes))
+
+    made: Any = Pair
+    for count in (9, 99):
+        for _ in range(count):
+            assert made(1, notes=[2]).both == made(notes=[2], value=1).both == (1, 2)
+        with pytest.raises(LayoutError):
+            made(-1)
+        assert isinstance(vars(made)["__init__"], FunctionType) is (count == 99)
+        with pytest.raises(TypeError, match="argument"):
+            made(*given, **named)
 
 
 def test_values_are_frozen() -> None:

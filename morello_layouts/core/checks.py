@@ -145,6 +145,8 @@ def as_int(
     morello_layouts.errors.LayoutError: memory_space: expected an integer from 0, got True
     give an int from 0
     """
+    if type(value) is int and least <= value <= most:
+        return value
     to_end = "" if most == LARGEST else f" to {most}"
     number = whole(value)
     expected = f"an integer from {least}{to_end}"
@@ -158,6 +160,8 @@ def as_int(
 
 def as_tuple(value: Any, name: str, fix: str, part: Part = ()) -> tuple[Any, ...]:
     """Return the elements of a list, tuple or array."""
+    if type(value) is tuple:
+        return value
     if isinstance(value, Iterable) and not isinstance(value, str | bytes):
         try:
             return tuple(value)
@@ -183,6 +187,8 @@ def as_permutation(
     fix = fix or f"give for example {tuple(range(rank or 2))[::-1]}"
     given = as_tuple(value, name, fix, part)
     count = len(given) if rank is None else rank
+    if {*map(type, given)} <= {int} and sorted(given) == [*range(count)]:
+        return given
     rule = "an order names each dimension once, from 0"
     order: dict[int, None] = {}
     for k, number in enumerate(given):

@@ -1,7 +1,7 @@
 """Frozen values whose fields check themselves; each says its fields, their kinds and words once.
 
 ``@frozen`` makes what ``@dataclass(frozen=True, slots=True)`` makes, at a fraction of the cost of a
-class: one ``__init__`` is written at the first value, and nothing else is. ``replace`` and
+class: one ``__init__`` is written when many values are made, and nothing else is. ``replace`` and
 ``fields`` of ``dataclasses`` take such values. A field with :func:`checked` has a kind: a function
 of what was given, the field's name and its place, that returns the value of the field, or raises.
 
@@ -34,11 +34,12 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, FrozenInstanceError, field, fields, is_dataclass
 from enum import Enum
+from functools import partial
 from math import isfinite
 from numbers import Integral
 from operator import attrgetter
 from types import SimpleNamespace
-from typing import Any, Final, TypeAlias, TypeVar, dataclass_transform, overload
+from typing import Any, Final, TypeAlias, TypeVar, cast, dataclass_transform, overload
 
 from morello_layouts.core.checks import (
     LARGEST,
@@ -54,6 +55,7 @@ from morello_layouts.errors import LayoutError
 
 _REPR: Final = 160  # characters of a repr, so that it stays one line
 _LINES: Final = 100  # lines that a notebook shows
+_FIRST: Final = 24  # values of a class that are made before its ``__init__`` is written
 
 
 class Told:
@@ -187,6 +189,58 @@ def checked(kind: Kind, *, default: Any = MISSING) -> Any:
     return field(default=default, metadata={"kind": kind})
 
 
+def late(*, default: Any = MISSING) -> Any:
+    """Return a field that may be given by :func:`later`."""
+    return field(default=default, metadata={"late": True})
+
+
+def later(make: Callable[[], T]) -> T:
+    """Give a late field by a function, which is called when the field is first read.
+
+    >>> @frozen
+    ... class Answer:
+    ...     holds: bool
+    ...     reason: str = late()
+    >>> answer = Answer(True, later(lambda: print("asked") or "it is"))
+    >>> answer.reason, answer.reason
+    asked
+    ('it is', 'it is')
+    """
+    return cast(T, _Later(make))
+
+
+class _Later:
+    __slots__ = ("make",)
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self.make = make
+
+
+class _Late:
+    """A late field of a class: where its value lies, a slot or the name in a dictionary."""
+
+    __slots__ = ("place",)
+
+    def __init__(self, place: Any) -> None:
+        self.place = place
+
+    def __get__(self, value: Any, kind: Any = None) -> Any:
+        if value is None:
+            return self
+        is_slot = type(self.place) is not str
+        found = self.place.__get__(value) if is_slot else value.__dict__[self.place]
+        if type(found) is _Later:
+            found = found.make()
+            self.__set__(value, found)
+        return found
+
+    def __set__(self, value: Any, given: Any) -> None:
+        if type(self.place) is str:
+            value.__dict__[self.place] = given
+        else:
+            self.place.__set__(value, given)
+
+
 @overload
 def frozen(cls: type[T], /) -> type[T]: ...
 
@@ -195,7 +249,7 @@ def frozen(cls: type[T], /) -> type[T]: ...
 def frozen(*, slots: bool = True, eq: bool = True) -> Callable[[type[T]], type[T]]: ...
 
 
-@dataclass_transform(frozen_default=True, field_specifiers=(checked, field))
+@dataclass_transform(frozen_default=True, field_specifiers=(checked, late, field))
 def frozen(cls: Any = None, /, *, slots: bool = True, eq: bool = True) -> Any:
     """Make a class of frozen values of its annotated fields.
 
@@ -234,26 +288,59 @@ def _made(cls: Any, *, slots: bool, eq: bool) -> Any:
         made.__qualname__ = cls.__qualname__
     else:
         made = cls
+        if any("late" in one.metadata for one in own.values()):
+            added |= _STATE
         added |= {name: one.default for name, one in own.items() if one.default is not MISSING}
         for name, value in added.items():
             setattr(cls, name, value)
+    for name, one in own.items():
+        if "late" in one.metadata:
+            setattr(made, name, _Late(made.__dict__[name] if slots else name))
     if "__init__" not in body:
         made.__init__ = _Init(made, every)
     return made
 
 
 class _Init:
-    """The ``__init__`` of a class, written when it is first asked for."""
+    """The ``__init__`` of a class, written when many values are made, or somebody looks at it."""
 
-    __slots__ = ("fields", "owner")
+    __slots__ = ("fields", "left", "names", "owner", "plan")
 
     def __init__(self, owner: Any, fields: dict[str, Field[Any]]) -> None:
-        self.owner, self.fields = owner, fields
+        self.owner, self.fields, self.left = owner, fields, _FIRST
+        self.names = [name for name, one in fields.items() if one.init]
+        self.plan = [
+            (name, one.default, one.default_factory, one.metadata.get("kind"))
+            for name, one in fields.items()
+        ]
 
     def __get__(self, value: object, kind: Any) -> Any:
-        init = _init_of(self.owner, self.fields)
-        self.owner.__init__ = init
+        if value is not None and self.left:
+            self.left -= 1
+            return partial(self.fill, value)
+        self.owner.__init__ = init = _init_of(self.owner, self.fields)
         return init.__get__(value, kind)
+
+    def fill(self, value: Any, /, *given: Any, **named: Any) -> None:
+        """Set the fields of one of the first values, as the function will that is written later."""
+        found = dict(zip(self.names, given, strict=False))
+        is_fit = len(found) == len(given)
+        if named:
+            is_fit = is_fit and not named.keys() & found.keys() and {*self.names} >= named.keys()
+            found |= named
+        put = object.__setattr__
+        for name, default, factory, as_kind in self.plan:
+            own = found.get(name, default)
+            if own is MISSING and factory is not MISSING:
+                own = factory()
+            if not is_fit or (own is MISSING and name in self.names):
+                self.left = 0
+                value.__init__(*given, **named)  # which says what is wrong
+                return
+            if own is not MISSING:
+                put(value, name, own if as_kind is None else as_kind(own, name, (name,)))
+        if hasattr(value, "__post_init__"):
+            value.__post_init__()
 
 
 def _init_of(owner: Any, fields: dict[str, Field[Any]]) -> Any:
@@ -375,7 +462,10 @@ def several(item: Kind, fix: str, named: str = "{0}[{1}]") -> Kind:
 
     def kind(given: Any, name: str, part: Part) -> tuple[Any, ...]:
         items = as_tuple(given, name, fix, part)
-        return tuple([item(x, label(name, k), (*part, k)) for k, x in enumerate(items)])
+        try:
+            return tuple([item(x, name, part) for x in items])
+        except LayoutError:  # again, with the place of each item
+            return tuple([item(x, label(name, k), (*part, k)) for k, x in enumerate(items)])
 
     return kind
 

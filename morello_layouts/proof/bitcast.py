@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final, Literal, TypeAlias
 from morello_layouts.core.checks import as_permutation
 from morello_layouts.core.expr import coordinate_variables
 from morello_layouts.core.expr.sizes import Int, is_nonnegative
-from morello_layouts.core.fields import frozen
+from morello_layouts.core.fields import frozen, late, later
 from morello_layouts.core.lazy import has_numpy, numpy as np
 from morello_layouts.core.limits import BITCAST_SLOTS, BITCAST_TRANSPOSES, PROOF_WIDE
 from morello_layouts.core.maps import IndexMap
@@ -305,6 +305,8 @@ def _orders(
 
 BITCAST: Final = "a bitcast"
 
+_OWN: Final = ("claim", "reason")  # what a bitcast says in its own words
+
 _CHUNK: Final = 1 << 14  # slots compared at once
 
 _SKIPPED: Final = "ways remain untried: they split a symbolic size or a tile, or are too many"
@@ -333,7 +335,7 @@ class Bitcast(Proof):
     kind: Kind = "unknown"
     correspondence: str = "row-major"  #: how elements correspond, in words.
     #: the first slot of a copy that differs; for symbolic sizes at the counterexample's.
-    slot: int | None = None
+    slot: int | None = late(default=None)
     #: the memory spaces of both, if the layouts name them. They do not decide.
     memory_spaces: tuple[int, int] | None = None
 
@@ -475,21 +477,24 @@ def _may_hold(answer: Proof) -> bool:
 
 
 def _answer(candidate: BitcastCandidate, same: Proof) -> Bitcast:
-    kind, slot, reason = candidate.kind, None, same.reason
-    if same.holds is False:
-        slot = _first_slot(candidate, same)
-        if not _may_hold(same):
-            kind = "copy"
-            differs = "" if slot is None else f", and slot {slot} is the first that differs"
-            reason = f"elements move{differs}; {reason}"
-    elif same.holds:
-        one, other = candidate.first.recipe.size, candidate.second.recipe.size
-        if candidate.also is None and one != other:
-            kind = "padding"
-        reason = _REASONS[kind]
-    values = {f.name: getattr(same, f.name) for f in fields(same)}
-    values |= {"claim": BITCAST, "reason": reason}
-    return Bitcast(**values, kind=kind, correspondence=candidate.correspondence, slot=slot)
+    kind = candidate.kind
+    if same.holds is False and not _may_hold(same):
+        kind = "copy"
+    elif same.holds and candidate.also is None:
+        kind = kind if candidate.first.recipe.size == candidate.second.recipe.size else "padding"
+
+    def reason() -> str:
+        if same.holds or kind != "copy":
+            return _REASONS[kind] if same.holds else same.reason
+        at = found.slot
+        differs = "" if at is None else f", and slot {at} is the first that differs"
+        return f"elements move{differs}; {same.reason}"
+
+    slot = later(lambda: _first_slot(candidate, same)) if same.holds is False else None
+    rest = {f.name: getattr(same, f.name) for f in fields(same) if f.name not in _OWN}
+    own = {"correspondence": candidate.correspondence, "kind": kind, "slot": slot}
+    found = Bitcast(BITCAST, reason=later(reason), **rest, **own)
+    return found
 
 
 def _first_slot(candidate: BitcastCandidate, same: Proof) -> int | None:
@@ -501,9 +506,15 @@ def _first_slot(candidate: BitcastCandidate, same: Proof) -> int | None:
     recipes = first.recipe, second.recipe
     if any(recipe.names or not has_inverse(recipe) for recipe in recipes):
         return None
-    end = min(first.size, second.size, BITCAST_SLOTS)
-    run = _common_run(*recipes)
-    start, length = 0, 4
+    end = min(recipes[0].size, recipes[1].size, BITCAST_SLOTS)
+    # By digits, both buffers begin with the same element; the lower of two places of one differs.
+    start, at = _common_run(*recipes), same.counterexample
+    run, length = max(start, 1), 4
+    if isinstance(at, tuple) and start < end:
+        differs = min(offset_of(recipe, at, 0) for recipe in recipes)
+        if start <= differs < start + run:
+            return start
+        end = min(end, differs + 1)
     while start < end:
         slots = range(start, min(start + length * run, end), run)
         wrong: Any
@@ -524,10 +535,10 @@ def _first_slot(candidate: BitcastCandidate, same: Proof) -> int | None:
 def _common_run(one: Recipe, other: Recipe) -> int:
     """Return a number of slots, in each run of which both hold elements in one order, or none.
 
-    If a run differs or has padding at all, so does its first slot.
+    If a run differs or has padding at all, so does its first slot. Without digits it is 0.
     """
     if not (has_digits(one) and has_digits(other)) or (one.offset, other.offset) != (0, 0):
-        return 1
+        return 0
     run = 1
     for x, y in zip(reversed(digits_of(one)), reversed(digits_of(other)), strict=False):
         if replace(x, stride=1) != replace(y, stride=1):

@@ -67,6 +67,8 @@ DIGITS: Final = "digits"
 DIGITS_AND_ISL: Final = "digits and ISL"
 SIMPLIFIER: Final = "the simplifier"
 
+_FEW: Final = 32  # elements that are looked at first
+
 Pairs: TypeAlias = Sequence[tuple[Any, Any]]
 """What is compared: recipes, forms, or SymPy's expressions."""
 
@@ -333,11 +335,12 @@ def _evaluated(m: AnyMap, pairs: Pairs) -> Comparison | None:
         return None
     # In Python, so that NumPy need not be loaded for them.
     few = min(count, PROOF_WIDE if has_numpy() else PROOF_COUNTED)
-    at = delinearize(Column(range(few)), shape)
-    lists = [[filled(x, few) for x in both] for both in _values(pairs, at)]
-    for k in range(few):
-        if any(one[k] != other[k] for one, other in lists):
-            return Comparison(False, "evaluation", delinearize(k, shape))
+    for piece in (range(min(few, _FEW)), range(min(few, _FEW), few)):
+        at = delinearize(Column(piece), shape)
+        lists = [[filled(x, len(piece)) for x in both] for both in _values(pairs, at)]
+        for k, *values in zip(piece, *(zip(*both, strict=True) for both in lists), strict=True):
+            if any(one != other for one, other in values):
+                return Comparison(False, "evaluation", delinearize(k, shape))
     for positions in first_positions(count, few):
         at = np.unravel_index(positions, shape) if shape else ()
         wrong = np.zeros(positions.shape, bool)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 from morello_layouts.core.expr import AffineExpr, coordinate_variables
 from morello_layouts.core.expr.boxes import divisor_of, greatest_number
 from morello_layouts.core.expr.sizes import Int, SizeExpr, common_divisor
-from morello_layouts.core.fields import Displayed, frozen
+from morello_layouts.core.fields import Displayed, frozen, later
 from morello_layouts.core.lazy import numpy as np
 from morello_layouts.core.limits import (
     ISL_OPERATIONS,
@@ -94,7 +94,7 @@ def have_equal_offsets(a: AnyMap, b: AnyMap, *, budget: int | None = None) -> Pr
 @ask_isl(EQUIVALENT)
 def _by_isl(a: AnyMap, b: AnyMap, *, context: isl.Context) -> Proof:
     """Return ISL's own answer; for sizes by name only that they are equal for all."""
-    several = any(len(m.given) > 1 for m in (a, b))
+    several = _have_several(a, b)
     found = by_isl_alone([a, b], _sources(a, several), _sources(b, several), context)
     condition = ALL_SIZES if found.equal and names_of(a, b) else None
     return Proof(EQUIVALENT, found.equal, found.why or "by its values", "ISL", condition=condition)
@@ -120,13 +120,18 @@ def _decided(a: AnyMap, b: AnyMap, *, context: isl.Context) -> Proof:
             return Proof(EQUIVALENT, True, reason, "", condition=condition)
         if max(a.recipe.replicas, b.recipe.replicas) > 1:
             return _have_equal_places(a, b, spans)
-    several = any(len(m.given) > 1 for m in (a, b))
+    several = _have_several(a, b)
     found = compare([a, b], _sources(a, several), _sources(b, several), context)
     if found.equal:
         return Proof(EQUIVALENT, True, reason, found.decider, condition=condition)
     if found.at is not None:
-        one, other = _values_at((a, b), found.at)
-        reason = f"{found.at} has offsets {one} and {other}{spans}"
+        at = found.at
+
+        def offsets() -> str:
+            one, other = _values_at((a, b), at)
+            return f"{at} has offsets {one} and {other}{spans}"
+
+        reason = later(offsets)
         return Proof(EQUIVALENT, False, reason, found.decider, counterexample=found.at)
     if found.sizes is None:
         return Proof(EQUIVALENT, None, found.why)
@@ -136,6 +141,11 @@ def _decided(a: AnyMap, b: AnyMap, *, context: isl.Context) -> Proof:
         return Proof(EQUIVALENT, None, reason)
     question = SymbolicQuestion(EQUIVALENT, (a, b), _decided, _effect)
     return replace(question.answer(proved, reason, undecided), decider=found.decider)
+
+
+def _have_several(*maps: AnyMap) -> bool:
+    """Return whether a map has several formulas; a layout has one."""
+    return any(m.recipe is None and len(m.given) > 1 for m in maps)
 
 
 def _sources(m: AnyMap, several: bool) -> Any:
@@ -240,7 +250,7 @@ def _elements(recipe: Recipe) -> Any:
 
 def _values_at(maps: Sequence[AnyMap], coordinate: tuple[int, ...]) -> list[Any]:
     """Return what each map gives at a coordinate, in the terms in which they are compared."""
-    several = any(len(m.given) > 1 for m in maps)
+    several = _have_several(*maps)
     if several:
         return [(m if m.recipe is None else m.physical_coordinates)(*coordinate) for m in maps]
     return [

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any, ClassVar, Final
 
 from morello_layouts.core.expr.sizes import Int
-from morello_layouts.core.fields import Displayed, Told, frozen
+from morello_layouts.core.fields import Displayed, Told, frozen, late
 from morello_layouts.core.lazy import escape, sympy
 from morello_layouts.core.maps.names import at_text, public_size
 from morello_layouts.errors import LayoutError
@@ -117,7 +117,7 @@ class Proof(Told):
     claim: str  #: the property in question, such as ``"injective"`` or ``"equivalent"``.
     #: True if the claim was proved, False if it was disproved, None if undecided.
     holds: bool | None
-    reason: str  #: why it holds, fails, or is undecided; one line.
+    reason: str = late()  #: why it holds, fails, or is undecided; one line.
     #: the method that decided: digits, ISL, evaluation, enumeration, sampling; empty if the claim
     #: is trivial.
     decider: str = "ISL"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -289,3 +291,10 @@ def test_rubbish_never_gives_a_traceback(text: str) -> None:
 
 def test_dimensions_of_any_number_take_no_memory() -> None:
     assert run("explain", f"[0, {2**62} p(4)]").stdout.startswith(f"[0, {2**62} p(4)]\n")
+
+
+def test_to_import_the_command_leaves_the_process_as_it_was() -> None:
+    code = "import gc; a = gc.get_threshold(); import morello_layouts.interfaces.cli as cli, "
+    code += "morello_layouts.__main__; print(a == gc.get_threshold())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert done.stdout == "True\n"

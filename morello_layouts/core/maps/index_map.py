@@ -15,7 +15,7 @@ from morello_layouts.core.expr.conversions import to_sympy
 from morello_layouts.core.expr.simplify import Derivation
 from morello_layouts.core.expr.sizes import Int, SizeExpr, evaluated
 from morello_layouts.core.expr.substitution import map_ints, substitute
-from morello_layouts.core.fields import frozen
+from morello_layouts.core.fields import frozen, late
 from morello_layouts.core.layout import ElementType, Provenance
 from morello_layouts.core.lazy import from_front, numpy as np
 from morello_layouts.core.limits import TABLE_ELEMENTS
@@ -49,7 +49,8 @@ class IndexMap(CoordinateMap):
     """
 
     recipe: Recipe  #: the pad, split, transpose, merge steps.
-    reference_form: AffineExpr  #: the notation's own formula over ``d0, d1, …``, unsimplified.
+    #: the notation's own formula over ``d0, d1, …``, unsimplified.
+    reference_form: AffineExpr = late()
     source: str = ""  #: the layout as text, with its shape.
     #: reasons why the sizes may differ from those that a compiler reserves.
     warnings: tuple[str, ...] = ()

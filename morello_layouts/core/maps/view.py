@@ -29,6 +29,7 @@ from morello_layouts.core.expr.assumptions import Assumption
 from morello_layouts.core.expr.conversions import number_from_sympy
 from morello_layouts.core.expr.sizes import Int, SizeExpr, ceil_quotient, is_nonnegative
 from morello_layouts.core.expr.substitution import substitute
+from morello_layouts.core.fields import later
 from morello_layouts.core.limits import VIEW_TEXT
 from morello_layouts.core.maps.map import AffineMap
 from morello_layouts.core.maps.modes import require_dim
@@ -418,12 +419,19 @@ def viewed(m: Any, view: Seen, source: str) -> Any:
 
 def seen_through(m: Any, recipe: Recipe, steps: tuple[Step, ...], source: str) -> Any:
     """Return the index map of a recipe whose first steps lead to m's array."""
-    zero, at = AffineExpr((), 0), coordinate_variables(recipe.shape)
-    outer = physical_coordinates(Recipe(recipe.shape, steps), at, zero)
-    forms = [zero + x for x in outer]
-    # A start with a name lies inside of the array, which the simplified formula takes for granted.
-    named = {name for form in forms for name in form.sizes()}
-    given = m.form if named and named - m.form.sizes() else m.reference_form
-    form = substitute(given, dict(zip(standard(len(forms)), forms, strict=True)))
-    names = kept_names(m.names, len(recipe.shape), forms)
-    return replace(m, recipe=recipe, reference_form=form, source=source, names=names, origin=None)
+
+    def outer() -> list[AffineExpr]:
+        zero, at = AffineExpr((), 0), coordinate_variables(recipe.shape)
+        return [zero + x for x in physical_coordinates(Recipe(recipe.shape, steps), at, zero)]
+
+    def form() -> AffineExpr:
+        forms = outer()
+        # A start with a name lies inside of the array: the simplified formula takes it for granted.
+        named = {name for form in forms for name in form.sizes()}
+        given = m.form if named and named - m.form.sizes() else m.reference_form
+        found: AffineExpr = substitute(given, dict(zip(standard(len(forms)), forms, strict=True)))
+        return found
+
+    own = form() if recipe.names else later(form)
+    names = kept_names(m.names, len(recipe.shape), outer()) if m.names else ()
+    return replace(m, recipe=recipe, reference_form=own, source=source, names=names, origin=None)

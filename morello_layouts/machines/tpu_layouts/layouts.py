@@ -204,7 +204,7 @@ def default_layout(element_type: str, shape: Sequence[int], generation: str) -> 
         return XlaShape(element_type, sizes, layout)
     if len(sizes) < 2:
         return _of_one_dimension(element_type, sizes, kind)
-    pair = _best_pair(sizes, kind)
+    pair = best_pair(sizes, kind)
     return tiled(element_type, sizes, pair, fewest_rows(sizes[pair[1]], kind), kind)
 
 
@@ -243,8 +243,8 @@ def fewest_rows(size: int, kind: Packing, least: int | None = None) -> int:
     return max(min(SUBLANES, _power_of_two(size)), kind.least_rows if least is None else least)
 
 
-def _best_pair(sizes: Sequence[int], kind: Packing) -> tuple[int, int]:
-    """Return the pair that the compiler chooses.
+def best_pair(sizes: Sequence[int], kind: Packing) -> tuple[int, int]:
+    """Return the pair of minor and second-minor dimension that the compiler chooses.
 
     For 2-bit types it takes a pair without padding if there is one. If not, it counts bytes as if
     tiles had 8 rows, although they have 16 and more.
@@ -320,7 +320,8 @@ def _chosen_by(x: XlaShape) -> str | None:
     """Return the one of an old and a new generation that chooses this layout; None if not one."""
     if x.layout is None:
         return None
-    x = replace(x, layout=replace(x.layout, memory_space=0))
+    if x.layout.memory_space:
+        x = replace(x, layout=replace(x.layout, memory_space=0))
     try:
         found = [g for g in _KINDS if default_layout(x.element_type, x.shape, g) == x]
     except LayoutError:

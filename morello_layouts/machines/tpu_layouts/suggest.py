@@ -16,6 +16,7 @@ from morello_layouts.errors import UnsupportedError
 from morello_layouts.machines.tpu_layouts.layouts import (
     LANES,
     Packing,
+    best_pair,
     default_layout,
     fewest_rows,
     packing,
@@ -193,14 +194,13 @@ def _candidates(
     for sizes, groups in by_sizes.items():
         folded = len(shape) - len(groups)
         fold = ("fold",) if folded else ()
-        chosen = default_layout(element_type, sizes, generation)
         if len(sizes) < 2 or 0 in sizes:
-            cost = _cost(fold)
-            yield _LayoutCandidate(chosen.byte_size, cost, folded, 0, groups, None, 0, fold)
+            size = default_layout(element_type, sizes, generation).byte_size
+            yield _LayoutCandidate(size, _cost(fold), folded, 0, groups, None, 0, fold)
             continue
-        assert chosen.layout is not None
+        chosen = best_pair(sizes, kind)
         for place, pair in enumerate(pairs(len(sizes))):
-            order = () if pair == chosen.layout.minor_to_major[:2] else ("order",)
+            order = () if pair == chosen else ("order",)
             for rows, tile in _rows(sizes[pair[1]], kind):
                 size, changes = _bytes(sizes, pair, rows, kind), (*fold, *order, *tile)
                 cost = _cost(changes)

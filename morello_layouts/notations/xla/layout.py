@@ -76,6 +76,8 @@ class SplitConfig:
 
 
 def _tile_size(given: Any, _: str, part: Part) -> Int:
+    if type(given) is int and given > 0:
+        return given
     if isinstance(given, SizeExpr) or whole(given) == COMBINE:
         return given if isinstance(given, SizeExpr) else COMBINE
     why = "a tile holds at least one element in each dimension"

@@ -36,6 +36,7 @@ from morello_layouts.notations.xla.layout import (
     Division,
     XlaLayout,
     bytes_of,
+    largest_piece,
     rank_error,
     tiled,
 )  # fmt: skip
@@ -161,9 +162,9 @@ class XlaShape(Layout):
         >>> XlaShape("pred", (5,), XlaLayout((0,), ((8,),), element_size_in_bits=32)).data_bytes
         5
         """
-        bare = replace(self._array_layout, tiles=(), tail_padding_alignment_in_elements=1)
-        bits = min(self.bits, bits_of(self.element_type))
-        return bytes_of(bare.reserved_elements(self.shape), bits)
+        layout = self._array_layout
+        sizes = largest_piece(layout.physical_sizes(self.shape), layout.split_configs)
+        return bytes_of(prod(sizes), min(self.bits, bits_of(self.element_type)))
 
     def byte_counts(self, shape: Sequence[int], /) -> tuple[int, int]:
         return self.data_bytes, self.byte_size
@@ -275,6 +276,8 @@ XlaValue: TypeAlias = XlaShape | XlaTuple | XlaBuffer
 
 def _flags(given: Any, dims: tuple[Dim, ...]) -> tuple[bool, ...]:
     """Which sizes are dynamic: those said to be, and those that are unbounded."""
+    if type(given) is tuple and not given:
+        return tuple([n is None for n in dims])
     part, fix = ("dynamic_dimensions",), "give one bool for each dimension, or leave them out"
     flags = as_tuple(given, "dynamic_dimensions", fix, part) or (False,) * len(dims)
     if len(flags) != len(dims):

@@ -50,7 +50,9 @@ def space_name(space: int) -> str:
 @lru_cache(VERDICTS_KEPT)
 def without_memory_space(x: XlaShape) -> XlaShape:
     """Return the array without its memory space, which does not change the order of its bytes."""
-    return x if x.layout is None else replace(x, layout=replace(x.layout, memory_space=0))
+    if x.layout is None or not x.layout.memory_space:
+        return x
+    return replace(x, layout=replace(x.layout, memory_space=0))
 
 
 class Buffer(NamedTuple):
@@ -336,22 +338,23 @@ class SpaceUse:
 
 @lru_cache(VERDICTS_KEPT)
 def _layout_text(layout: XlaLayout) -> str:
-    return str(replace(layout, memory_space=0))
+    return str(replace(layout, memory_space=0) if layout.memory_space else layout)
 
 
-def layout_uses(
-    buffers: Iterable[Buffer], cache: WasteCache
-) -> tuple[tuple[LayoutUse, ...], tuple[SpaceUse, ...]]:
-    """Return the bytes of each layout, the most bytes first, and of each memory space."""
-    known = [
-        (shape.layout, found)
-        for shape, group in by_shape(buffers).items()
-        if shape.layout is not None and (found := cache.bytes_of(shape) * len(group)).arrays
-    ]
-    layouts = sums((_layout_text(layout), found) for layout, found in known)
-    spaces = sums((layout.memory_space, found) for layout, found in known)
+def _uses(buffers: Iterable[Buffer], cache: WasteCache) -> Iterator[tuple[XlaLayout, Bytes]]:
+    for shape, group in by_shape(buffers).items():
+        if shape.layout is not None and (found := cache.bytes_of(shape) * len(group)).arrays:
+            yield shape.layout, found
+
+
+def layout_uses(buffers: Iterable[Buffer], cache: WasteCache) -> tuple[LayoutUse, ...]:
+    """Return the bytes of each layout, the most bytes first."""
+    layouts = sums((_layout_text(layout), found) for layout, found in _uses(buffers, cache))
     uses = (LayoutUse(text, found) for text, found in layouts.items())
-    return (
-        tuple(sorted(uses, key=lambda u: (-u.bytes.reserved_bytes, -u.bytes.arrays, u.layout))),
-        tuple(SpaceUse(space, spaces[space]) for space in sorted(spaces)),
-    )
+    return tuple(sorted(uses, key=lambda u: (-u.bytes.reserved_bytes, -u.bytes.arrays, u.layout)))
+
+
+def space_uses(buffers: Iterable[Buffer], cache: WasteCache) -> tuple[SpaceUse, ...]:
+    """Return the bytes of each memory space."""
+    spaces = sums((layout.memory_space, found) for layout, found in _uses(buffers, cache))
+    return tuple(SpaceUse(space, spaces[space]) for space in sorted(spaces))

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 
 from morello_layouts.core.checks import as_int
 from morello_layouts.core.description import count, listed
-from morello_layouts.core.fields import frozen
+from morello_layouts.core.fields import frozen, late, later
 from morello_layouts.core.limits import REPORT_PLACES_SHOWN
 from morello_layouts.errors import LayoutError
 from morello_layouts.machines.tpu_layouts.layouts import Generation, generation_of
@@ -25,6 +25,7 @@ from morello_layouts.programs.diagnostics.buffers import (
     fused_names,
     layout_uses,
     space_name,
+    space_uses,
     totals_of,
 )
 from morello_layouts.programs.diagnostics.chains import MoveChain, chains_of
@@ -109,8 +110,8 @@ class Diagnosis(Report):
     wasteful_count: int  #: the number of types and layouts that pad.
     #: every copy, transpose, reshape and bitcast, with its effect on the bytes.
     moves: tuple[HloMove, ...]
-    layouts: tuple[LayoutUse, ...]  #: arrays by layout, the most bytes first.
-    spaces: tuple[SpaceUse, ...]  #: arrays by memory space.
+    layouts: tuple[LayoutUse, ...] = late()  #: arrays by layout, the most bytes first.
+    spaces: tuple[SpaceUse, ...] = late()  #: arrays by memory space.
     warnings: tuple[str, ...]  #: of the reader, such as that the text ends early.
     platform: str = ""  #: ``TPU``, ``GPU`` or ``CPU``; empty if the text does not tell.
     #: the memory that the compiler assigned, if its file lies beside the program's.
@@ -118,9 +119,10 @@ class Diagnosis(Report):
     devices: int = 1  #: the number of devices that the program runs on together.
     #: the parameters of a program for several devices, and what each device holds.
     shardings: tuple[ShardedParameter, ...] = ()
-    collectives: tuple[HloCollective, ...] = ()  #: what devices exchange, the most bytes first.
+    #: what devices exchange, the most bytes first.
+    collectives: tuple[HloCollective, ...] = late(default=())
     #: moves one after the other, and which of their copies one pass makes needless.
-    chains: tuple[MoveChain, ...] = ()
+    chains: tuple[MoveChain, ...] = late(default=())
 
     @property
     def saved_bytes(self) -> int:
@@ -459,7 +461,6 @@ def diagnose(
     memory = _memory_beside(program, module)
     of = 0 if memory is None else memory.total
     wasteful, wasteful_count = wasteful_arrays(near, buffers, cache, chosen.name, top=top, of=of)
-    layouts, spaces = layout_uses(buffers, cache)
     moves = tuple(moves_of(near, fused))
     return Diagnosis(
         module.name,
@@ -468,15 +469,15 @@ def diagnose(
         wasteful,
         wasteful_count,
         moves,
-        layouts,
-        spaces,
+        later(lambda: layout_uses(buffers, cache)),
+        later(lambda: space_uses(buffers, cache)),
         module.warnings,
         platform,
         memory,
         partitions_of(module),
         tuple(sharded_parameters(module, cache)),
-        collectives_of(near, moves, cache),
-        chains_of(near, fused),
+        later(lambda: collectives_of(near, moves, cache)),
+        later(lambda: chains_of(near, fused)),
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import ClassVar, Final
 
 from morello_layouts.core.fields import frozen
-from morello_layouts.core.limits import FORCE_STEPS, ORIGIN_STEPS
+from morello_layouts.core.limits import FORCE_STEPS, ORIGIN_STEPS, REPORT_PLACES
 from morello_layouts.notations.xla import XlaShape
 from morello_layouts.programs.hlo import HloComputation, HloInstruction, HloMetadata, HloModule
 from morello_layouts.programs.hlo.module import number_of
@@ -110,6 +110,15 @@ class Neighbours:
             if not isinstance(at, str) and at.opcode not in _NAMES:
                 return at
         return None
+
+    def producer_name(self, instruction: HloInstruction) -> str | None:
+        """Return the name of what makes the first operand."""
+        found = self.producer(instruction)
+        return None if found is None else found.name
+
+    def reader_names(self, instruction: HloInstruction) -> tuple[str, ...]:
+        """Return the names of the first instructions that read a value."""
+        return tuple(each.name for each in self.readers(instruction)[:REPORT_PLACES])
 
     def readers(self, instruction: HloInstruction) -> list[HloInstruction]:
         """Return the instructions that read a value, behind those that only name it."""

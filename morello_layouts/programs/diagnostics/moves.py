@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from math import prod
 from typing import ClassVar, Final, Literal, TypeAlias
 
-from morello_layouts.core.fields import frozen
+from morello_layouts.core.fields import frozen, late, later
 from morello_layouts.core.lazy import importing, regex
-from morello_layouts.core.limits import REPORT_PLACES, VERDICTS_KEPT
+from morello_layouts.core.limits import VERDICTS_KEPT
 from morello_layouts.core.maps.subject import Subject, met
 from morello_layouts.errors import LayoutError
 from morello_layouts.notations.xla import XlaShape, XlaTuple, XlaValue
@@ -107,7 +107,7 @@ class Verdict:
     result: str  #: the type of the result, as text.
     memory_spaces: tuple[int, int] | None  #: of both; None without an operand.
     moved_bytes: int  #: bytes that are written, padding included.
-    reason: str  #: why, in words.
+    reason: str = late()  #: why, in words.
 
     @property
     def text(self) -> str:
@@ -165,7 +165,7 @@ def _verdict(opcode: str, x: XlaValue | None, y: XlaValue, order: str) -> Verdic
         if _converts(opcode, x, y):
             reason = f"the type becomes {y.element_type}, and {_order_words(x, y)}"
             return Verdict("converts", False, None, str(x), str(y), spaces, size, reason)
-        holds, kind, reason = _proof(opcode, x, y, order)
+        holds, kind, why = _proof(opcode, x, y, order)
     except LayoutError as error:
         reason = error.what.partition("\n")[0]
         return Verdict("unknown", None, None, str(x), str(y), spaces, 0, reason)
@@ -176,11 +176,13 @@ def _verdict(opcode: str, x: XlaValue | None, y: XlaValue, order: str) -> Verdic
         effect = "free" if is_free else "unknown"
         return Verdict(effect, is_free or None, None, str(x), str(y), spaces, 0, reason)
     moved = 0 if effect in ("free", "unknown") else size
-    return Verdict(effect, holds, kind, str(x), str(y), spaces, moved, reason)
+    return Verdict(effect, holds, kind, str(x), str(y), spaces, moved, later(why))
 
 
-def _proof(opcode: str, x: XlaShape, y: XlaShape, order: str) -> tuple[bool | None, str, str]:
-    """Return whether the bytes of x serve y, the kind of the proof, and the reason."""
+def _proof(
+    opcode: str, x: XlaShape, y: XlaShape, order: str
+) -> tuple[bool | None, str, Callable[[], str]]:
+    """Return whether the bytes of x serve y, the kind of the proof, and a function for why."""
     one, other = without_memory_space(x), without_memory_space(y)
     if not _keeps_elements(opcode, x, y):
         raise LayoutError(
@@ -189,9 +191,9 @@ def _proof(opcode: str, x: XlaShape, y: XlaShape, order: str) -> tuple[bool | No
             "correct one of the shapes",
         )
     if 0 in x.dims and 0 in y.dims:
-        return True, "same", "there are no elements"
+        return True, "same", lambda: "there are no elements"
     if opcode != "transpose" and one == other:
-        return True, "same", "the layouts are the same"
+        return True, "same", lambda: "the layouts are the same"
     how: tuple[int, ...] | Literal["any", "row-major"] = "row-major"
     if opcode == "transpose":
         if _ORDER.fullmatch(order) is None:
@@ -210,7 +212,7 @@ def _proof(opcode: str, x: XlaShape, y: XlaShape, order: str) -> tuple[bool | No
     a, b = map(index_map_of, (one, other)) if is_known else met(Subject(one), Subject(other))
     answer = is_bitcast(a, b, how)
     is_named = answer.holds and opcode == "bitcast" and " " in answer.correspondence
-    return answer.holds, answer.kind, answer.correspondence if is_named else answer.reason
+    return answer.holds, answer.kind, lambda: answer.correspondence if is_named else answer.reason
 
 
 def _converts(opcode: str, x: XlaShape, y: XlaShape) -> bool:
@@ -279,10 +281,10 @@ class HloMove:
     is_fused: bool  #: whether it is in a fusion, so that it writes nothing to memory by itself.
     verdict: Verdict  #: its effect on the bytes; one value for all moves of the same types.
     #: the instruction that makes the operand; None if it is not in the text.
-    producer: str | None = None
-    readers: tuple[str, ...] = ()  #: the instructions that read the result.
+    producer: str | None = late(default=None)
+    readers: tuple[str, ...] = late(default=())  #: the instructions that read the result.
     #: the instruction that asks for the layout; None if none is near, and in a fusion.
-    force: Force | None = None
+    force: Force | None = late(default=None)
 
     @property
     def because(self) -> str | None:
@@ -343,15 +345,14 @@ def moves_of(near: Neighbours, fused: frozenset[str]) -> Iterator[HloMove]:
 def _explained(
     instruction: HloInstruction, computation: str, verdict: Verdict, near: Neighbours
 ) -> HloMove:
-    producer = near.producer(instruction)
     return HloMove(
         instruction,
         computation,
         False,
         verdict,
-        None if producer is None else producer.name,
-        tuple(each.name for each in near.readers(instruction)[:REPORT_PLACES]),
-        near.force(instruction),
+        later(lambda: near.producer_name(instruction)),
+        later(lambda: near.reader_names(instruction)),
+        later(lambda: near.force(instruction)),
     )
 
 

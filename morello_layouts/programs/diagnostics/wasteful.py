@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import ClassVar, Final, TypedDict, cast
 
-from morello_layouts.core.fields import frozen, plain
+from morello_layouts.core.fields import frozen, late, later, plain
 from morello_layouts.core.limits import REPORT_PLACES, VERDICTS_KEPT
 from morello_layouts.errors import LayoutError
 from morello_layouts.machines.tpu_layouts import Suggestion, Waste
@@ -164,9 +164,10 @@ class WastefulArray:
     count: int  #: the number of all places.
     stored: int = 0  #: how many of these are parameters or outputs of the program.
     #: the instruction that the layout of the largest value inside follows from, or None.
-    force: Force | None = None
-    producer: str | None = None  #: the instruction that makes its first operand, or None.
-    readers: tuple[str, ...] = ()  #: the instructions that read the first of them.
+    force: Force | None = late(default=None)
+    #: the instruction that makes its first operand, or None.
+    producer: str | None = late(default=None)
+    readers: tuple[str, ...] = late(default=())  #: the instructions that read the first of them.
 
     @property
     def total_padding(self) -> int:
@@ -237,7 +238,6 @@ def _wasteful(
     defined = sorted(defined, key=lambda each: each.instruction.line)
     stored = [b for b in defined if b.is_parameter or _is_output(b, outputs)]
     inside = next((b.instruction for b in defined if b not in stored), None)
-    producer = None if inside is None else near.producer(inside)
     return WastefulArray(
         found,
         _space_counts(defined),
@@ -252,9 +252,9 @@ def _wasteful(
         tuple(map(place_of, defined[:REPORT_PLACES])),
         len(defined),
         len(stored),
-        None if inside is None else near.force(inside),
-        None if producer is None else producer.name,
-        () if inside is None else tuple(i.name for i in near.readers(inside)[:REPORT_PLACES]),
+        None if inside is None else later(lambda: near.force(inside)),
+        None if inside is None else later(lambda: near.producer_name(inside)),
+        () if inside is None else later(lambda: near.reader_names(inside)),
     )
 
 

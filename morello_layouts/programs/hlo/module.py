@@ -140,6 +140,9 @@ class HloMetadata:
         return f"{self.source_file}:{self.source_line}"
 
 
+_NO_METADATA: Final = HloMetadata()
+
+
 def metadata_of(text: str | None, tables: SourceTables | None) -> HloMetadata:
     """Return the attribute ``metadata``, with the source of its stack frame."""
     fields = dict(fields_of(text or ""))
@@ -167,6 +170,7 @@ class ModuleScope:
     computations: dict[str, HloComputation] = field(default_factory=dict)
     tables: SourceTables | None = None
     called: dict[str, tuple[str, ...]] = field(default_factory=dict)  #: names by attributes.
+    metadata: dict[str, HloMetadata] = field(default_factory=dict)  #: origins by attributes.
 
 
 @dataclass(slots=True, eq=False)
@@ -222,9 +226,15 @@ class HloInstruction(Displayed):
     @property
     def metadata(self) -> HloMetadata:
         """Its origin in the user's program."""
-        tables = None if self._scope is None else self._scope.module.tables
-        text = self.attributes.get("metadata") if "metadata=" in self.attribute_text else None
-        return metadata_of(text, tables)
+        text = self.attribute_text
+        if "metadata=" not in text:
+            return _NO_METADATA
+        module = ModuleScope() if self._scope is None else self._scope.module
+        found = module.metadata.get(text)
+        if found is None:
+            found = metadata_of(self.attributes.get("metadata"), module.tables)
+            module.metadata[text] = found
+        return found
 
     @property
     def called_computations(self) -> tuple[HloComputation | str, ...]:

@@ -443,9 +443,7 @@ def attributes_of(text: str) -> dict[str, str]:
     """
     found = dict[str, str]()
     end, whole = 0, f", {text}"
-    for match in ATTRIBUTE.finditer(whole):
-        if match.start() != end:
-            break
+    while match := ATTRIBUTE.match(whole, end):
         end = match.end()
         found[match[1]] = match[2]
     if end == len(whole):

@@ -15,7 +15,7 @@ from typing import Final, NoReturn, TypeAlias
 
 from morello_layouts.core.expr import variable
 from morello_layouts.core.expr.substitution import substitute
-from morello_layouts.core.fields import frozen
+from morello_layouts.core.fields import frozen, later
 from morello_layouts.core.lazy import regex
 from morello_layouts.core.limits import CHAIN_MAPS
 from morello_layouts.core.maps import IndexMap
@@ -240,7 +240,9 @@ def _same_place(x: XlaShape, y: XlaShape) -> IndexingMap:
 @lru_cache(CHAIN_MAPS)
 def index_map_of(x: XlaShape) -> IndexMap:
     """Return the index map of an array, with the formulas that earlier questions made."""
-    return IndexMap.of(x.recipe(x.shape), x.reference, str(x), element_type=x.element)
+    recipe = x.recipe(x.shape)
+    form = later(lambda: IndexMap.of(recipe, x.reference).reference_form)
+    return IndexMap(recipe, form, str(x), element_type=x.element)
 
 
 @lru_cache(CHAIN_MAPS)
