@@ -22,12 +22,13 @@ END: Final = "<!-- end advice -->\n"
 COLUMNS: Final = ("program", "HBM at the peak", "copies and relayouts", "cycles", "changes",
                   "of the program itself", "saves memory alone", "tried", "s")  # fmt: skip
 OUTSIDE: Final = ("donation", "element type")
+WHOLE: Final = ("v5e", "v6e")  # generations on which all programs are asked
 
 
 def rows() -> list[dict[str, Any]]:
-    """Return what came of each program, by generation."""
+    """Return what came of each program, by generation: those first that all were asked on."""
     found = map(json.loads, RESULTS.read_text(encoding="utf-8").splitlines())
-    return sorted(found, key=lambda row: row["generation"])
+    return sorted(found, key=lambda row: (row["generation"] not in WHOLE, row["generation"]))
 
 
 def first(row: dict[str, Any]) -> dict[str, Any] | None:
@@ -73,13 +74,14 @@ def sentences() -> Iterator[str]:
     """Yield what the rows say together."""
     for generation, some in groupby(rows(), key=itemgetter("generation")):
         count = Counter(help_of(row) for row in some if not row["drawn"])
-        yield (
-            f"Of the first {count.total()} programs on {generation}, {count['first']} have a "
-            "change of the program itself in the first list, and "
-            f"{count['second']} more in the second; "
-            f"{count['outside']} have donation or narrower arguments alone, {count['nothing']} "
-            "nothing."
-        )
+        if generation in WHOLE:
+            yield (
+                f"Of the first {count.total()} programs on {generation}, {count['first']} have a "
+                "change of the program itself in the first list, and "
+                f"{count['second']} more in the second; "
+                f"{count['outside']} have donation or narrower arguments alone, "
+                f"{count['nothing']} nothing."
+            )
     judged = [(row["before"], a) for row in rows() for a in promises(row) if a["bytes_by_jax"]]
     smaller = [
         (before, a) for before, a in judged if saved(before, a["after"], "peak_bytes") > 0.01

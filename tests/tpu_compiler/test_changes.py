@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.programs.tpu_compiler.advice import Advice, Advised
+from morello_layouts.programs.tpu_compiler.advice import Advised
 from morello_layouts.programs.tpu_compiler.compare import argument, difference
 from morello_layouts.programs.tpu_compiler.compilation import Figures
 from morello_layouts.programs.tpu_compiler.process import Compiler
@@ -418,7 +418,7 @@ def test_memory_that_costs_cycles_has_its_own_list() -> None:
 
 
 def test_ctrl_c_ends_the_search_and_a_second_one_the_program() -> None:
-    def interrupted(times: int) -> Advice:
+    def interrupted(times: int) -> Any:
         signals = iter([signal.SIGINT] * times)
 
         def interrupt(line: str) -> None:

@@ -444,7 +444,7 @@ def _add_shard(levels: list[Level], axis: str, size: Int, factor: int) -> None:
         return
     rows, is_first = factor, all(level.axes for level in levels)
     for k, piece in enumerate(levels):
-        if piece.axes or piece.parts is None:
+        if piece.axes or not isinstance(piece.parts, int):
             continue
         row, rest = divmod(piece.parts, rows)
         if rows % piece.parts == 0:

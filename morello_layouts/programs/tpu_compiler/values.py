@@ -109,8 +109,12 @@ def folded_shapes(program: Program) -> Iterator[Change]:
         for form in folded_forms(shape):
             where = f"all arrays of shape {shape}"
             words = f"keep them as {form.words}"
-            apply = partial(kept_in_forms, pick=lambda _, form=form: form)
+            apply = partial(kept_in_forms, pick=partial(_everywhere, form))
             yield Change("folding throughout", words, where, apply)
+
+
+def _everywhere(form: Form, _position: int) -> Form:
+    return form
 
 
 def kept_in_forms(program: Program, pick: Pick) -> Program:
