@@ -60,13 +60,13 @@ def _tree(text: str) -> ast.expr:
     try:
         with warnings.catch_warnings(action="error"):  # such as of 0in
             return ast.parse(text[:RECORD_TEXT].strip(), mode="eval").body
-    except (SyntaxError, SyntaxWarning, RecursionError, MemoryError, ValueError):
+    except (SyntaxError, SyntaxWarning, RecursionError, MemoryError, ValueError) as error:
         raise ParseError(
             "a formula of values: expected an expression",
             "it has fields, indices, integers, + - * // % and min, max, abs, exp2",
             "write for example d*(qs[k] - 8)",
             text=text,
-            position=0,
+            position=(getattr(error, "offset", 0) or 1) - 1,
         ) from None
 
 

@@ -12,7 +12,8 @@ from typing import Any
 
 from morello_layouts.core.checks import shown
 from morello_layouts.core.fields import frozen
-from morello_layouts.errors import LayoutError
+from morello_layouts.errors import LayoutError, ParseError
+from morello_layouts.notations.grammar import at_part
 from morello_layouts.programs.records import decoders, judge, picture, repack as kernels, values
 from morello_layouts.programs.records.block import Block
 from morello_layouts.programs.records.formula import read_formula
@@ -120,7 +121,11 @@ def record(text: str) -> Record:
     if word is None:
         own = _record(parse_record(text))
         if own.value is not None:
-            read_formula(own)
+            try:
+                read_formula(own)
+            except ParseError as error:
+                at = text.rfind(own.value.formula) + error.position
+                raise at_part(error, text, {}, at) from None
         return own
     row = named(word[1])
     if row is None or "why" in row:
