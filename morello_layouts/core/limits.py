@@ -134,6 +134,7 @@ VERDICTS_KEPT: Final = 1 << 14  #: Verdicts on moves, bytes and types kept for o
 FLEET_ROWS: Final = 200  #: Rows that are kept of one program of many: its largest costs.
 FLEET_KEYS: Final = 100_000  #: Lines, types or programs of one report: tens of megabytes.
 FLEET_BLOCK: Final = 32  #: Programs that one process reads in a row, at most.
+FLEET_BYTES: Final = 4_000_000  #: Bytes of dumps, half a second, for which a process is started.
 FLEET_WAITING: Final = 4  #: Blocks of programs that wait for each process, so that none is idle.
 FORCE_STEPS: Final = 40  #: Instructions around a value among which one forces its layout.
 ORIGIN_STEPS: Final = 32  #: Instructions that are followed back to the source line of a value.

@@ -80,7 +80,8 @@ def test_one_bad_file_is_reported_and_loses_nothing(dumps: Path) -> None:
 
 
 @pytest.mark.slow
-def test_processes_give_the_same(dumps: Path) -> None:
+def test_processes_give_the_same(dumps: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleet, "FLEET_BYTES", 1)
     done: list[tuple[int, int]] = []
     alone = ml.diagnose_many([dumps])
     several = ml.diagnose_many([dumps], jobs=2, progress=lambda *at: done.append(at))
@@ -94,6 +95,7 @@ def test_a_process_that_dies_loses_at_most_one_file(
     dumps: Path, monkeypatch: pytest.MonkeyPatch, is_always: bool
 ) -> None:
     """The worker ends itself over one of the programs, each time or only the first."""
+    monkeypatch.setattr(fleet, "FLEET_BYTES", 1)
     mark = dumps.parent / "died"
     command = (
         "import os, pathlib; from morello_layouts.programs.diagnostics import fleet; "
@@ -112,6 +114,18 @@ def test_a_process_that_dies_loses_at_most_one_file(
     ((path, why),) = report.failures
     assert "quant" in path
     assert "died, twice" in why
+
+
+def test_few_bytes_are_read_without_another_process(
+    dumps: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fleet, "by_processes", lambda _, jobs: pytest.fail(f"{jobs} processes"))
+    assert ml.diagnose_many([dumps], jobs=8).programs == 3
+    size = sum(path.stat().st_size for path in fleet.programs_in([dumps]))
+    monkeypatch.setattr(fleet, "FLEET_BYTES", size // 3)
+    monkeypatch.setattr(fleet, "by_processes", lambda _, jobs: [{"path": str(jobs), "error": "x"}])
+    assert ml.diagnose_many([dumps], jobs=8).failures == (("3", "x"),)
+    assert ml.diagnose_many([dumps], jobs=2).failures == (("2", "x"),)
 
 
 def test_memory_is_bounded_by_keys(dumps: Path, monkeypatch: pytest.MonkeyPatch) -> None:

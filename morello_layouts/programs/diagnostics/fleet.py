@@ -25,6 +25,7 @@ from morello_layouts.core.fields import frozen
 from morello_layouts.core.files import written
 from morello_layouts.core.limits import (
     FLEET_BLOCK,
+    FLEET_BYTES,
     FLEET_KEYS,
     FLEET_ROWS,
     FLEET_WAITING,
@@ -336,7 +337,10 @@ class DumpReader:
     It is a program of its own, so that it imports nothing of the caller's.
     """
 
-    _COMMAND: Final = "from morello_layouts.programs.diagnostics.fleet import serve; serve()"
+    _COMMAND: Final = (
+        "import gc; gc.set_threshold(100_000); "
+        "from morello_layouts.programs.diagnostics.fleet import serve; serve()"
+    )
 
     def __init__(self) -> None:
         self._process: Popen[str] | None = None
@@ -462,7 +466,7 @@ def diagnose_many(
 
     Args:
         paths: folders, patterns and files of programs.
-        jobs: the number of processes.
+        jobs: the number of processes at most; one reads few bytes sooner than two would start.
         dask: the address of a Dask scheduler whose workers see the same files, or None.
         progress: called with the number of programs that are done, and of all.
 
@@ -478,13 +482,21 @@ def diagnose_many(
     if dask is not None:
         digests = by_dask(every, dask)
     else:
-        digests = map(digest_of, every) if jobs == 1 else by_processes(every, jobs)
+        jobs = min(jobs, sum(map(_size, every)) // FLEET_BYTES)
+        digests = by_processes(every, jobs) if jobs > 1 else map(digest_of, every)
     fleet = _Fleet()
     for finished, digest in enumerate(digests, 1):
         fleet.add(digest)
         if progress is not None:
             progress(finished, len(every))
     return fleet.report()
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except (OSError, ValueError):  # the error is told when it is read
+        return 0
 
 
 def hlo(
@@ -503,7 +515,7 @@ def hlo(
         after: the program after a change, as for ``compare_hlo``.
         generation: the generation of TPUs for alternatives, as for ``diagnose``.
         top: the number of most wasteful arrays to list; None for all.
-        jobs: the number of processes that read many programs.
+        jobs: the number of processes that read many programs, at most.
 
     Raises:
         LayoutError: if a text is not HLO, or there are no programs.
