@@ -505,22 +505,20 @@ def values_by_name(
     >>> values_by_name("[0-9]+", int, "a name and a number", "…", "M=16")("M=16, N = 8")
     {'M': 16, 'N': 8}
     """
-    pattern = regex(rf"\s*([A-Za-z_]\w*)\s*=\s*({value})\s*", re.ASCII)
+    pattern = regex(rf"([A-Za-z_]\w*)\s*=\s*({value})", re.ASCII)
 
     def reader(text: str) -> dict[str, Any]:
         found: dict[str, Any] = {}
-        at = 0
-        for part in text.split(","):
-            where: Any = {"text": text, "position": at + len(part) - len(part.lstrip())}
+        for part, at in _parts(text):
+            where: Any = {"text": text, "position": at}
             pair = pattern.fullmatch(part)
             if pair is None:
-                got = f"expected {what}, got {part.strip()[:40]!r}"
+                got = f"expected {what}, got {part[:40]!r}"
                 raise ParseError(got, why, f"write for example {example}", **where)
             if pair[1] in found:
                 twice = f"{pair[1]} has two values: {found[pair[1]]} and {pair[2]}"
                 raise ParseError(twice, "each name has one value", "leave one of them out", **where)
             found[pair[1]] = read(pair[2])
-            at += len(part) + 1
         return found
 
     return reader

@@ -89,7 +89,7 @@ class Shards(Displayed):
     def __str__(self) -> str:
         rows = [
             ("devices", f"{_words(self.devices)}, each element on {_words(self.copies)}"),
-            ("room", f"{times(map(_words, self.room))} elements on each device"),
+            ("room", f"{times([*map(_words, self.room)])} elements on each device"),
             ("held", " by ".join(map(_words, self.held)) or "1"),
             (
                 "largest",
