@@ -24,6 +24,7 @@ from morello_layouts.core.expr.affine import (
 )
 from morello_layouts.core.expr.boxes import Fits, is_plain
 from morello_layouts.core.expr.calls import Var
+from morello_layouts.core.expr.choices import divided
 from morello_layouts.core.expr.digit_choices import (
     OPERATIONS,
     CostModel,
@@ -450,9 +451,8 @@ def _multiples_outside(atom: Atom) -> Atom:
     s = atom.divisor if isinstance(atom, Digit) and atom.modulus is not None else 1
     if not isinstance(atom, Digit) or not isinstance(s, int) or s == 1:
         return atom
-    x = atom.operand
-    y = AffineExpr(tuple([(a, c // s) for a, c in x.terms if type(c) is int and c % s == 0]), 0)
-    return Digit(y + digit(x - s * y, s, None), 1, atom.modulus) if y.terms else atom
+    y, rest, _ = divided(atom.operand, s)
+    return Digit(y + digit(rest, s, None), 1, atom.modulus) if y.terms else atom
 
 
 def _split_floor(x: AffineExpr, s: Int) -> tuple[AffineExpr, AffineExpr] | None:

@@ -262,17 +262,22 @@ def compare_scale(x: Call) -> AffineExpr | None:
     return None
 
 
+def divided(x: AffineExpr, g: Int) -> tuple[AffineExpr, AffineExpr, Int | None]:
+    """Return y, r and q with x = g·y + r and [r] in q·g..q·g + g - 1; q is None if not seen."""
+    high = tuple([(a, c // g) for a, c in x.terms if c % g == 0])
+    rest = AffineExpr(tuple([t for t in x.terms if t[1] % g != 0]), x.const)
+    return AffineExpr(high, 0), rest, rest.interval.constant_quotient(g)
+
+
 def _multiples(x: AffineExpr) -> Iterator[tuple[AffineExpr, AffineExpr, Int]]:
     """Yield y, r and q with x = g·y + r and [r] in q·g..q·g + g - 1, for a g above 1."""
     steps = [c for _, c in x.terms]
     for step in {*steps, reduce(common_divisor, steps, steps[0])} if steps else ():
         g = step if is_nonnegative(step) else -step
         if g != 1 and is_nonnegative(g - 1):
-            high = [(a, c // g) for a, c in x.terms if c % g == 0]
-            rest = AffineExpr(tuple([t for t in x.terms if t[1] % g != 0]), x.const)
-            q = rest.interval.constant_quotient(g)
+            high, rest, q = divided(x, g)
             if q is not None:
-                yield AffineExpr(tuple(high), 0), rest - q * g, q
+                yield high, rest - q * g, q
 
 
 def compare_floor(x: Call) -> AffineExpr | None:

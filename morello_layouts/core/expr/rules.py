@@ -29,6 +29,7 @@ from morello_layouts.core.expr.choices import (
     SELECT_RULES,
     Rule,
     compare_not,
+    divided,
     extremum_cancel,
     push_into_choice,
 )
@@ -180,11 +181,9 @@ def _remainders(d: Digit, limit: Int) -> Iterator[tuple[Int, AffineExpr, AffineE
         g = common_divisor(g, step)
         if g == 1 or not is_nonnegative(g - 1):
             return
-        high = [(a, c // g) for a, c in d.operand.terms if c % g == 0]
-        rest = AffineExpr(tuple([t for t in d.operand.terms if t[1] % g != 0]), d.operand.const)
-        q = rest.interval.constant_quotient(g)
+        high, rest, q = divided(d.operand, g)
         if q is not None:
-            yield g, AffineExpr(tuple(high), 0), rest, q
+            yield g, high, rest, q
 
 
 def drop_inner_mod(d: Digit) -> AffineExpr | None:
@@ -294,7 +293,8 @@ def xor_split(x: Call) -> AffineExpr | None:
     right at most one has two parts that are not 0: bits that no two parts share become a sum.
     """
     for g in _powers_of_two_in(x.parts):
-        halves = [half for part in x.parts if (half := _halves(part, g)) is not None]
+        parts = [divided(part, g) for part in x.parts]
+        halves = [(y + q, r - q * g) for y, r, q in parts if q is not None]
         if len(halves) == len(x.parts):
             high = [y for y, _ in halves if y != _ZERO]
             low = [r for _, r in halves if r != _ZERO]
@@ -308,14 +308,6 @@ def _powers_of_two_in(parts: Iterable[AffineExpr]) -> list[int]:
     numbers = [n for part in parts for n in (part.const, *(c for _, c in part.terms))]
     powers = {n & -n for n in numbers if isinstance(n, int)}
     return sorted((g for g in powers if g > 1), reverse=True)
-
-
-def _halves(x: AffineExpr, g: int) -> tuple[AffineExpr, AffineExpr] | None:
-    """Return y and r with x = g·y + r and [r] in 0..g - 1; None if they are not seen."""
-    high = [(a, c // g) for a, c in x.terms if c % g == 0]
-    rest = AffineExpr(tuple([t for t in x.terms if t[1] % g != 0]), x.const)
-    q = rest.interval.constant_quotient(g)
-    return None if q is None else (AffineExpr(tuple(high), q), rest - q * g)
 
 
 def _xor(parts: Iterable[AffineExpr]) -> AffineExpr:
