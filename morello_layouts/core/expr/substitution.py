@@ -16,7 +16,7 @@ from morello_layouts.core.expr.affine import (
     with_operands,
 )
 from morello_layouts.core.expr.calls import OPERATIONS, Var
-from morello_layouts.core.expr.sizes import Int
+from morello_layouts.core.expr.sizes import Int, Quotient, SizeExpr
 from morello_layouts.core.fields import frozen
 
 
@@ -147,3 +147,39 @@ def map_ints(form: AffineExpr, change: Callable[[Int], Int]) -> AffineExpr:
         return variable(v.name, lo, hi)
 
     return form.fold(_Rebuilt(with_bounds, change))
+
+
+def with_floors(form: AffineExpr) -> AffineExpr:
+    """Return the form with n//d + 1 in place of ⌈(n + 1)/d⌉ of sizes, and n % d of n - d·(n//d).
+
+    >>> from morello_layouts.core.expr.sizes import ceil_quotient
+    >>> n = SizeExpr.named("N")
+    >>> rows = ceil_quotient(n + 1, 16) - 1
+    >>> print(with_floors(AffineExpr((), rows)), with_floors(AffineExpr((), n - 16 * rows)))
+    N//16 N%16
+    """
+    for monomial, c in form.const.terms if isinstance(form.const, SizeExpr) else ():
+        one = next((n for n, _ in monomial if isinstance(n, Quotient) and not n.exact), None)
+        if one is None or (one, 1) not in monomial or not isinstance(one.divisor, int):
+            continue
+        n, d = one.numerator - 1, one.divisor
+        if not isinstance(n, SizeExpr) or dict(n.terms).get((), 0) < 0:
+            continue  # of N it is ⌈N/d⌉
+        others = tuple([part for part in monomial if part[0] != one])
+        factor: Int = SizeExpr(((others, c),)) if others else c
+        form += factor - factor * SizeExpr.named(one)
+        without = form + factor // d * n if factor % d == 0 else form
+        if _length(without) < _length(form):
+            form = without - factor // d * digit(AffineExpr((), n), 1, d)
+            continue
+        ((first, k), *more) = n.terms
+        inner = first[0][0] if not more and len(first) == 1 else None
+        if isinstance(inner, Quotient) and inner.exact and isinstance(inner.divisor, int):
+            n, d = k * inner.numerator, d * inner.divisor  # (k·(x // m)) // d is (k·x) // (m·d)
+            n, d = (n // k, d // k) if d % k == 0 else (n, d)
+        form += factor * digit(AffineExpr((), n), d, None)
+    return form
+
+
+def _length(form: AffineExpr) -> int:
+    return len(form.const.terms) if isinstance(form.const, SizeExpr) else 0

@@ -23,7 +23,7 @@ from morello_layouts.core.expr import (
     variable,
 )
 from morello_layouts.core.expr.sizes import Int, SizeExpr, evaluated
-from morello_layouts.core.expr.substitution import substitute
+from morello_layouts.core.expr.substitution import substitute, with_floors
 from morello_layouts.core.lazy import regex, sympy
 from morello_layouts.core.maps import AffineMap
 from morello_layouts.core.maps.names import checked_names
@@ -100,7 +100,7 @@ def simplify(
         simple = fewest(simple if facts.forms else form, cost)
     if verify:
         _require_equal(form, simple, facts.forms)
-    return conversions.to_sympy(facts.named(simple), _symbols(expr))
+    return conversions.to_sympy(with_floors(facts.named(simple)), _symbols(expr))
 
 
 def _symbols(expr: sympy.Expr | str | int) -> dict[str, sympy.Symbol]:

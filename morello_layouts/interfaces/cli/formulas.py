@@ -11,6 +11,7 @@ import click
 import morello_layouts as ml
 from morello_layouts.core.expr import Interval, fewest, readable
 from morello_layouts.core.expr.simplify import Derivation
+from morello_layouts.core.expr.substitution import with_floors
 from morello_layouts.core.fields import plain
 from morello_layouts.errors import LayoutError
 from morello_layouts.interfaces.api.code import Formulable, code as code_of
@@ -51,7 +52,7 @@ def simplify(
             print_error(f"assuming: {name} is at least 1; if it may be 0, give --bounds {name}=0..")
     steps = Derivation.of(form, lambda start: readable(start, assumed.forms))
     best = fewest(steps.end if assumed.forms else form) if cheapest else steps.end
-    simplified = str(assumed.named(best))
+    simplified = str(with_floors(assumed.named(best)))
     steps = steps.mapped(assumed.named)
     facts = {
         "expression": steps.start,
