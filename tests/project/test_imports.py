@@ -86,7 +86,7 @@ def test_no_module_is_imported_late_without_the_lock() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{line}"
         for path in sorted((ROOT / "morello_layouts").rglob("*.py"))
-        if path.parent.name != "cli"
+        if path.parent.name != "cli" and path.name != "__main__.py"
         for line in _late(ast.parse(path.read_text(encoding="utf-8")))
     ]
     assert found == [], "import it inside of `with importing:`, from morello_layouts.core.lazy"

@@ -13,7 +13,7 @@ from itertools import pairwise
 from math import prod
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast
 
-from morello_layouts.core.checks import Part, as_int, whole
+from morello_layouts.core.checks import LARGEST, Part, as_int, whole
 from morello_layouts.core.description import count
 from morello_layouts.core.expr import AffineExpr, Atom
 from morello_layouts.core.expr.sizes import Int, SizeExpr, ceil_quotient, evaluated, round_up
@@ -76,7 +76,7 @@ class SplitConfig:
 
 
 def _tile_size(given: Any, _: str, part: Part) -> Int:
-    if type(given) is int and given > 0:
+    if type(given) is int and 0 < given <= LARGEST:
         return given
     if isinstance(given, SizeExpr) or whole(given) == COMBINE:
         return given if isinstance(given, SizeExpr) else COMBINE
