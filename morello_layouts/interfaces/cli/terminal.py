@@ -219,7 +219,7 @@ def _options(command: click.Command) -> dict[str | None, str]:
     """Return the options of a command by the names of their arguments in Python."""
     options = [param for param in command.params if isinstance(param, click.Option)]
     flags = {param.name: max(param.opts, key=len) for param in options}
-    said = {name: f"--{word}" for name, word in SAID.items()}
+    said: dict[str | None, str] = {name: f"--{word}" for name, word in SAID.items()}
     return {name: flag for name, flag in said.items() if flag in flags.values()} | flags
 
 
