@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import morello_layouts as ml
+from morello_layouts.core import fields
 
 PACKAGE = Path(ml.__file__).parent
 DOOR = "interfaces.api.layouts"
@@ -40,8 +41,9 @@ class Walk:
 
 
 def walk_of(call: Callable[[], Any]) -> Walk:
-    """Return the walk of a call, after the same call without a look at it."""
-    call()
+    """Return the walk of a call, after it made enough values for each class to have its init."""
+    for _ in range(fields._FIRST + 1):
+        call()
     walk, names = Walk(), dict[str, str]()
 
     def name_of(frame: FrameType) -> str:
