@@ -331,7 +331,8 @@ def measure(row: Row, kernels: list[str], rounds: int) -> dict[str, list[float]]
             sys.stderr.write(f"{told}: it has no figure\n")
     times = [float("inf")] * len(runs)
     for turn in range(rounds):
-        for k, (name, run) in enumerate(runs):
+        for k in Random(turn).sample(range(len(runs)), len(runs)):  # whom one follows matters
+            name, run = runs[k]
             if turn > 2 and name in PEERS and times[k] > SLOW * times[0]:
                 continue
             run()
