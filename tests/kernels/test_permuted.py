@@ -199,6 +199,16 @@ def test_pairs_at_the_end_of_a_load_are_whole(flags: str, tmp_path: Path) -> Non
     assert checked(made, tmp_path, *FLAGS[flags]) == 2
 
 
+@pytest.mark.parametrize("flags", PLAIN)
+def test_an_element_fills_a_row(flags: str, tmp_path: Path) -> None:
+    need("gcc")
+    column = ml.index_map(ml.from_sympy({"shape": (3, 5, 99)}, "d0 + 3*d1"))
+    pair = column, ml.index_map("[0, 1, 2]", column.shape)
+    sizes = enumerate((1, 2, 4, 8, 12))
+    made = [run_of(pair, itemsize, k, 1 << 60, share=False) for k, itemsize in sizes]
+    assert checked(made, tmp_path, *FLAGS[flags]) == 0
+
+
 def test_shares_of_threads_make_the_whole(tmp_path: Path) -> None:
     """Shares of three threads make the whole, phase by phase, in any order of shares."""
     need("gcc")

@@ -24,6 +24,7 @@ from morello_layouts.outputs.kernels.emit_cuda import _in_words
 from morello_layouts.outputs.kernels.nests import (
     CopyRun,
     Deinterleave,
+    FillRun,
     Interleave,
     LargeTransposition,
     Permutation,
@@ -155,31 +156,26 @@ def moves(
 @pytest.mark.parametrize(
     ("source", "target", "shape", "streams"),
     [
-        ("[0, 1]", "[1, 0]", (1024, 1024), True),
-        ("[0, 1, 2]", "[0, 2, 1]", (64, 128, 128), False),  # each of 64 lies in a cache
-        ("[0, 1, 2]", "[0, 2, 1]", (2, 1024, 512), True),
-        ("[0, 1, 2]", "[0, 2, 1]", (144, 128, 128), False),  # and all of them in the third one
-        ("[0, 1, 2]", "[0, 2, 1]", (192, 128, 128), True),  # all of them are beyond the caches
-        ("[0, 1]", "[1, 0]", (256, 256), False),
-        ("[0, 1]", "[0, 1]", (1024, 1024), False),
+        ("[0, 1]", "[1, 0]", (2048, 1024), True),
+        ("[0, 1]", "[1, 0]", (2048, 1023), False),
+        ("d0", "[0, 1]", (64, 1 << 19), False),  # a broadcast, which only writes
+        ("d0", "[0, 1]", (64, 1 << 20), True),
     ],
 )
-def test_large_transpositions_bypass_the_caches_earlier(
+def test_broadcasts_bypass_the_caches_later(
     source: str, target: str, shape: tuple[int, ...], streams: bool
 ) -> None:
-    pair = [ml.index_map(text, shape).recipe for text in (source, target)]
+    read = ml.from_sympy({"shape": shape}, source) if source == "d0" else source
+    pair = [ml.index_map(layout, shape).recipe for layout in (read, target)]
     assert plan_kernel(Kernel(*pair, 2), 1 << 22).streams == streams
 
 
 def test_targets_beyond_the_caches_are_written_as_whole_lines() -> None:
     assert moves("[0, 1]", "{1,0:T(8,128)}", (64, 256), 4, to=0).streams
     assert not moves("[0, 1]", "{1,0:T(8,128)}", (64, 256), 4, to=1 << 60).streams
-    size = 64 * 256 * 4  # a transposition gains from there on
-    assert not moves("[0, 1]", "{1,0:T(8,128)}", (64, 256), 4, to=4 * size).streams
-    for times, streams, fetched in ((4, True, None), (8, False, True), (99, False, False)):
-        plan = moves("[0, 1]", "[1, 0]", (64, 256), 4, to=times * size)
-        assert plan.streams == streams
-        assert getattr(plan.nests[0].micro, "prefetch_target", None) == fetched
+    size = 64 * 256 * 4
+    assert moves("[0, 1]", "[1, 0]", (64, 256), 4, to=size).streams
+    assert not moves("[0, 1]", "[1, 0]", (64, 256), 4, to=size + 1).streams
 
 
 @pytest.mark.parametrize("shape", [(401, 399), (256, 256), (32, 4000), (4000, 17)])
@@ -302,6 +298,20 @@ def test_runs_that_are_parts_of_lines_go_through_the_caches() -> None:
     plan = plan_kernel(kernel, streams=True)
     assert [nest.image for nest in plan.nests] == [0, 0]
     assert "relayout_stream_store" not in str(c_file(kernel, 1))
+
+
+def test_images_that_continue_one_another_join() -> None:
+    shapes = "u8[64,9999]{1,0:T(8,128)(4,1)}", "u8[64,9999]"
+    tiles, rows = (ml.index_map(shape).recipe for shape in shapes)
+    assert "ends + run++" in str(c_file(Kernel(tiles, rows, 1), 1))
+    assert "ends + run++" not in str(c_file(Kernel(tiles, rows, 1), 1 << 60))
+
+
+def test_an_element_that_fills_a_line_is_a_fill() -> None:
+    for columns, micros in ((16, [FillRun(64, 4)]), (300, [FillRun(1200, 4)]), (15, [])):
+        column = ml.index_map(ml.from_sympy({"shape": (64, columns)}, "d0"))
+        plan = plan_kernel(Kernel(column.recipe, ml.index_map("[0, 1]", (64, columns)).recipe, 4))
+        assert [nest.micro for nest in plan.nests if isinstance(nest.micro, FillRun)] == micros
 
 
 def test_stepped_rows_are_turned_through_blocks() -> None:

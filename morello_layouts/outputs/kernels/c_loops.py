@@ -252,8 +252,6 @@ def tree_lines(
     at: tuple[str, str] = ("t", "s"),
     depth: int = 0,
     divided: int | None = None,
-    *,
-    streams: bool = False,
 ) -> list[str]:
     """Return the loops of a tree.
 
@@ -263,23 +261,39 @@ def tree_lines(
         at: the texts of the addresses at which target and source start.
         depth: the number of loops around the tree.
         divided: the number of the loop that threads divide, 0 for the outermost.
-        streams: whether stores bypass the caches, as the target lies beyond them.
     """
     if isinstance(tree, FusedLoop):
-        return _fused_lines(tree, hoist, at, depth, divided, streams=streams)
+        return _fused_lines(tree, hoist, at, depth, divided)
     at = _moved(at[0], tree.target, hoist), _moved(at[1], tree.source, hoist)
-    heads, (t, s) = loop_heads(
-        tree.loops[: len(tree.loops) - tree.inner_loops], at, depth, hoist, divided
-    )
+    loops = tree.loops[: len(tree.loops) - tree.inner_loops]
+    packed = loops[-1] if _packs(tree) and divided != depth + len(loops) - 1 else None
+    heads, (t, s) = loop_heads(loops[:-1] if packed else loops, at, depth, hoist, divided)
     if tree.image:
-        return nested(heads, _image_lines(tree, hoist, (t, s), depth + len(heads)))
+        return _image_lines(tree, hoist, heads, (t, s), depth + len(heads))
     shared = divided == depth + len(tree.loops)
     unrolled = _unrolled(tree)
     if unrolled is not None:
         heads[unrolled] = f"RELAYOUT_UNROLL {heads[unrolled]}"
-    reads = [] if isinstance(tree.micro, FillRun) else [f"const unsigned char *s0 = {s};"]
-    micro = _micro_lines(tree, hoist, streams=streams, shared=shared)
+    reads = [f"const unsigned char *s0 = {s};"] * tree.reads
+    micro = _micro_lines(tree, hoist, shared=shared)
+    if packed:
+        steps = f"{hoist(packed.count)}, {packed.source}, {packed.target}"
+        micro = [f"relayout_pack(t0, s0, {steps});"]
     return nested(heads, [*reads, f"unsigned char *t0 = {t};", *micro])
+
+
+def _packs(nest: Nest) -> bool:
+    """Whether the last loop makes one run of runs that are shorter than a word, which it reads."""
+    if not isinstance(nest.micro, CopyRun) or nest.image or not nest.loops:
+        return False
+    size, axis = nest.micro.size, nest.loops[-1]
+    return (
+        size in (3, 5, 6, 7)
+        and axis.target == size
+        and isinstance(axis.source, int)
+        and axis.source >= (4 if size == 3 else 8)
+        and not (axis.clamp or axis.xor)
+    )
 
 
 def _moved(address: str, by: Int, hoist: Hoisted) -> str:
@@ -287,20 +301,11 @@ def _moved(address: str, by: Int, hoist: Hoisted) -> str:
 
 
 def _fused_lines(
-    tree: FusedLoop,
-    hoist: Hoisted,
-    at: tuple[str, str],
-    depth: int,
-    divided: int | None,
-    *,
-    streams: bool,
+    tree: FusedLoop, hoist: Hoisted, at: tuple[str, str], depth: int, divided: int | None
 ) -> list[str]:
     """Return a loop of several nests; one test guards all nests over the ends of rows."""
     heads, at = loop_heads((tree.axis,), at, depth, hoist, divided)
-    texts = [
-        (_ends(part), tree_lines(part, hoist, at, depth + 1, divided, streams=streams))
-        for part in tree.body
-    ]
+    texts = [(_ends(part), tree_lines(part, hoist, at, depth + 1, divided)) for part in tree.body]
     always = [line for ends, text in texts if not ends for line in text]
     rest = [line for ends, text in texts if ends for line in text]
     ends = [counts for part, _ in texts for counts in part]
@@ -324,9 +329,7 @@ def _ends(tree: LoopTree) -> list[tuple[Int, ...]]:
     return [counts for part in inner for counts in part] if all(inner) else []
 
 
-def staged_lines(
-    part: StagedBlocks, hoist: Hoisted, divided: int | None = None, *, streams: bool = False
-) -> list[str]:
+def staged_lines(part: StagedBlocks, hoist: Hoisted, divided: int | None = None) -> list[str]:
     """Return the loops over blocks and the moves into and out of the staging buffer within.
 
     Threads may divide one of the loops.
@@ -335,10 +338,9 @@ def staged_lines(
     heads, (t, s) = loop_heads(part.loops, at, 0, hoist, divided)
     depth = len(part.loops)
     body = [f"_Alignas({CACHE_LINE}) unsigned char block[{part.size}];"]
-    ways = (part.into, ("block", "from"), False), (part.out, ("to", "block"), streams)
-    for way, buffers, out in ways:
+    for way, buffers in (part.into, ("block", "from")), (part.out, ("to", "block")):
         for tree in fuse_loops(way):
-            body += tree_lines(tree, hoist, buffers, depth, streams=out)
+            body += tree_lines(tree, hoist, buffers, depth)
     starts = [f"const unsigned char *from = {s};", f"unsigned char *to = {t};"]
     return nested(heads, [*starts, *body])
 
@@ -439,38 +441,48 @@ def nested(heads: list[str], body: list[str]) -> list[str]:
     return lines + [INDENT * k + "}" for k in reversed(range(len(heads)))]
 
 
-def _micro_lines(nest: Nest, hoist: Hoisted, *, streams: bool, shared: bool = False) -> list[str]:
+def _micro_lines(nest: Nest, hoist: Hoisted, *, shared: bool = False) -> list[str]:
     match nest.micro:
         case LargeTransposition():
             return turn_lines(nest.micro, hoist, shared=shared)
         case Transposition():
             return transposition_lines(nest.micro, hoist, shared=shared)
-        case CopyRun(size, parts):
+        case CopyRun(size):
             near = "relayout_copy" if isinstance(size, int) else "relayout_copy_row"
-            past = streams and not parts
-            return [f"{'relayout_stream_store' if past else near}(t0, s0, {hoist(size)});"]
+            return [f"{'relayout_stream_store' if nest.past else near}(t0, s0, {hoist(size)});"]
         case CopyElement(size):
             return [f"memcpy(t0, s0, {size});"]
         case Permutation():
             return permutation_lines(nest.micro, hoist)
-        case FillRun(size):
-            return [f"relayout_fill(t0, {hoist(size)}, fill_item, sizeof fill_item);"]
+        case FillRun(size, item):
+            given = f"s0, {item}" if item else "fill_item, sizeof fill_item"
+            return [f"relayout_fill(t0, {hoist(size)}, {given});"]
         case micro:
             return [interleave_call(micro, hoist)]
 
 
-def _image_lines(nest: Nest, hoist: Hoisted, at: tuple[str, str], depth: int) -> list[str]:
+def _image_lines(
+    nest: Nest, hoist: Hoisted, outer: list[str], at: tuple[str, str], depth: int
+) -> list[str]:
     """Return loops that fill an image, and those that write its runs to the target."""
     image = image_of(nest)
-    heads, (t, s) = loop_heads(image.fill.loops, ("image", at[1]), depth, hoist, None)
+    first = f"image + {CACHE_LINE}" if image.joins else "image"
+    heads, (t, s) = loop_heads(image.fill.loops, (first, at[1]), depth, hoist, None)
     reads = [f"const unsigned char *s0 = {s};", f"unsigned char *t0 = {t};"]
     ahead = [f"RELAYOUT_PREFETCH(s0 + {hoist(at)});" for at in _lines_ahead(nest)]
-    fill = nested(heads, [*reads, *ahead, *_micro_lines(image.fill, hoist, streams=False)])
-    steps = [CopyAxis(count, apart, stride) for count, stride, apart in image.runs]
-    heads, (t, s) = loop_heads(tuple(steps), (at[0], "image"), depth, hoist, None)
-    put = nested(heads, [f"relayout_stream_store({t}, {s}, {hoist(image.run)});"])
-    ends = nested(heads, [f"relayout_load_edges({t}, {hoist(image.run)});"])
-    return [f"_Alignas({CACHE_LINE}) unsigned char image[{image.size}];", *ends, *fill, *put]
+    fill = nested(heads, [*reads, *ahead, *_micro_lines(image.fill, hoist)])
+    steps = [CopyAxis(count, apart, stride) for count, stride, apart in image.runs[::-1]]
+    heads, (t, s) = loop_heads(tuple(steps), (at[0], first), depth, hoist, None)
+    made = f"_Alignas({CACHE_LINE}) unsigned char image[{image.size}]"
+    if not image.joins:
+        put = nested(heads, [f"relayout_stream_store({t}, {s}, {hoist(image.run)});"])
+        ends = nested(heads, [f"relayout_load_edges({t}, {hoist(image.run)});"])
+        return nested(outer, [f"{made};", *ends, *fill, *put])
+    put = nested(heads, [f"relayout_join_run({t}, {s}, {hoist(image.run)}, ends + run++);"])
+    loops = nested(outer, [*fill, "size_t run = 0;", *put])
+    close = f"relayout_close_run({first} + k * {image.apart}, ends[k]);"
+    close = f"for (size_t k = 0; k < {image.count}; k++) {close}"
+    return nested([], [f"{made}, *ends[{image.count}] = {{0}};", *loops, close])
 
 
 def _lines_ahead(nest: Nest) -> list[Int]:

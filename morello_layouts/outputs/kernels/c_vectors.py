@@ -405,9 +405,8 @@ def _direct_lines(micro: Transposition, hoist: Hoist, *, shared: bool) -> list[s
     """Return the call of a direct transposition, or of a thread's share of the tiles of columns."""
     (_, row), (_, column) = micro.source[0], micro.target[0]
     rows, columns, name = hoist(micro.rows), hoist(micro.columns), helpers_of(micro)[-1].name
-    last = f"{hoist(column)}, {int(micro.prefetch_target)}"
     if not shared:
-        return [f"{name}(t0, s0, {rows}, {hoist(row)}, {columns}, {last});"]
+        return [f"{name}(t0, s0, {rows}, {hoist(row)}, {columns}, {hoist(column)});"]
     line = CACHE_LINE // micro.element
     first, end = (
         f"RELAYOUT_SPLIT({columns} / {line}, {part}, parts) * {line}"
@@ -416,7 +415,7 @@ def _direct_lines(micro: Transposition, hoist: Hoist, *, shared: bool) -> list[s
     t, s = f"t0 + x * {hoist(column)}", f"s0 + x * {micro.element}"
     return [
         f"const size_t x = {first}, end = part + 1 < parts ? {end} : {columns};",
-        f"{name}({t}, {s}, {rows}, {hoist(row)}, end - x, {last});",
+        f"{name}({t}, {s}, {rows}, {hoist(row)}, end - x, {hoist(column)});",
     ]
 
 
@@ -434,7 +433,7 @@ def _within(
 
 
 def _staging_lines(micro: Transposition, groups: int, hoist: Hoist) -> list[str]:
-    """Return the copy of a block's rows to the staging buffer, which prefetches the next block."""
+    """Return the copy of a block's rows to the staging buffer."""
     across, lanes, width = 16 // micro.element, micro.width // 16, micro.width
     pieces, lines = micro.columns // across, list[str]()
     listed = len(micro.source) > 1
@@ -446,15 +445,10 @@ def _staging_lines(micro: Transposition, groups: int, hoist: Hoist) -> list[str]
     of_group = groups > 1
     start = f" + group * {pieces * across * width}" * of_group
     body = [f"unsigned char *units = stage{start} + row * {width};"]
-    # With strides in registers, addresses ahead cost as much as they gain, but for 16-bit elements.
-    most = 16 if all(isinstance(stride, int) for _, stride in micro.source) else 4
     for lane in range(lanes):
         row = f"group * {across * lanes} + " * of_group + f"{lane * across} + " * (lane > 0) + "row"
         row = f"rows[{row}]" if listed else f"({row}) * {hoist(micro.source[0][1])}"
         body.append(f"const unsigned char *row{lane} = s0 + {row};")
-        if micro.prefetch_distance != 0 and 1 < micro.element < most:
-            ahead = [hoist(micro.prefetch_distance + at) for at in range(0, pieces * 16, 64)]
-            body += [f"RELAYOUT_AHEAD(row{lane} + {at});" for at in ahead]
     piece = 0
     while piece < pieces:
         unit = f"units{f' + {piece * across * width}' * (piece > 0)}"

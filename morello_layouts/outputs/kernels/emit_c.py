@@ -31,12 +31,11 @@ from morello_layouts.outputs.kernels.emit_cuda import cuda_text
 from morello_layouts.outputs.kernels.emit_triton import triton_text
 from morello_layouts.outputs.kernels.nests import CACHE_LINE, Transposition
 from morello_layouts.outputs.kernels.plan import (
-    AHEAD,
-    TRANSPOSITION_GAIN,
     Kernel,
     KernelPlan,
     beyond_caches,
     domains_of,
+    lateness,
     longest_loop,
     phases_of,
     plan_kernel,
@@ -62,14 +61,11 @@ class DirectTransposition:
         least = CACHE_LINE // self.element
         return f"{hoist(self.x.count)} >= {least} && {hoist(self.y.count)} >= {least}"
 
-    def lines(self, hoist: Hoisted, size: Int, ahead: int) -> list[str]:
-        """Return the loops; a target of so many bytes has its lines loaded ahead."""
+    def lines(self, hoist: Hoisted) -> list[str]:
         x, y = self.x, self.y
         heads, (t, s) = loop_heads(self.outer, ("t", "s"), 0, hoist, None)
         places = ", ".join(map(hoist, (y.count, y.source, x.count, x.target)))
-        return nested(
-            heads, [f"{self.helpers[-1].name}({t}, {s}, {places}, {hoist(size)} >= {ahead});"]
-        )
+        return nested(heads, [f"{self.helpers[-1].name}({t}, {s}, {places});"])
 
 
 def direct_transposition(kernel: Kernel) -> DirectTransposition | None:
@@ -213,8 +209,7 @@ def _sized_file(kernel: Kernel, stream_from: int, extra: CallArguments) -> CFile
         return nested([f"if ({condition}) {{"], [call, "return;"]) if condition else [call]
 
     size = kernel.target.size * kernel.itemsize
-    turns = far.turned * TRANSPOSITION_GAIN >= stream_from
-    least = stream_from // TRANSPOSITION_GAIN if turns else stream_from
+    least = stream_from * lateness(kernel)
     is_nest = near.elementwise is not None and far.elementwise is not None  # the same anywhere
     body = [] if is_nest else run(f"{hoist(size)} >= {least}", "far")
     direct = None if extra.share else direct_transposition(kernel)
@@ -222,9 +217,7 @@ def _sized_file(kernel: Kernel, stream_from: int, extra: CallArguments) -> CFile
     body += run("", "near")
     lines, called = [], [*_helpers(far), *_helpers(near)]
     if direct is not None:
-        lines += _loops_of(
-            f"{name}_direct", extra, label, lambda x: direct.lines(x, size, stream_from // AHEAD)
-        )
+        lines += _loops_of(f"{name}_direct", extra, label, direct.lines)
         called += direct.helpers
     lines += [] if is_nest else _loops(f"{name}_far", far, extra, label)
     lines += _loops(f"{name}_near", near, extra, label)
@@ -255,8 +248,8 @@ def _body(plan: KernelPlan, extra: CallArguments, hoist: Hoisted) -> list[str]:
     if extra.share:
         body = _shared_lines(plan, hoist)
     else:
-        body = [x for tree in plan.trees for x in tree_lines(tree, hoist, streams=plan.streams)]
-        body += [x for part in plan.staged for x in staged_lines(part, hoist, streams=plan.streams)]
+        body = [x for tree in plan.trees for x in tree_lines(tree, hoist)]
+        body += [x for part in plan.staged for x in staged_lines(part, hoist)]
         body += elementwise.c_lines(plan.elementwise) if plan.elementwise else []
     if plan.fill is not None and (plan.fills or plan.pads):
         lines = _fill_lines(plan.fill, at_call=extra.fill)
@@ -291,13 +284,13 @@ def _shared_lines(plan: KernelPlan, hoist: Hoisted) -> list[str]:
     for tasks in phases_of(plan):
         lines = []
         for k, task in enumerate(tasks):
-            text = tree_lines(task.tree, hoist, divided=task.loop, streams=plan.streams)
+            text = tree_lines(task.tree, hoist, divided=task.loop)
             alone = [f"if (part == {k} % parts) {{"]
             lines += text if task.loop is not None else nested(alone, text)
         phases.append(lines)
     for part in plan.staged:  # no two blocks share places
         divided = longest_loop([axis.count for axis in part.loops])
-        text = staged_lines(part, hoist, divided, streams=plan.streams)
+        text = staged_lines(part, hoist, divided)
         phases[0] += nested(["if (part == 0) {"], text) if divided is None else text
     if plan.elementwise:  # the domains that are filled before may hold elements
         phases.append(elementwise.c_lines(plan.elementwise, share=True))

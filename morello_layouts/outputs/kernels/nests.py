@@ -21,7 +21,6 @@ class CopyRun:
     """Copy bytes that are contiguous in both buffers."""
 
     size: Int
-    parts: bool = False  #: whether each is a part of a line, which no store past the caches writes.
 
 
 @frozen
@@ -33,9 +32,10 @@ class CopyElement:
 
 @frozen
 class FillRun:
-    """Write padding over contiguous bytes."""
+    """Write one item over contiguous bytes, again and again: of padding, or of the source."""
 
     size: Int
+    item: int = 0  #: bytes of the source's item; 0 for padding.
 
 
 @frozen
@@ -71,10 +71,8 @@ class Transposition:
     width: int  #: bytes of a vector in the target, 16, 32 or 64.
     source: Levels  #: the addresses of the rows of the source, a multiple of width / element rows.
     target: Levels  #: the addresses of the rows of the target, a multiple of 16 / element rows.
-    prefetch_distance: Int = 0  #: bytes in the source from this block to the next one.
     #: whether a block goes without a staging buffer; each side then has one level.
     direct: bool = False
-    prefetch_target: bool = False  #: whether a direct one loads lines of the target ahead.
 
     @property
     def rows(self) -> int:
@@ -181,10 +179,16 @@ class Nest:
     #: the number of its iteration domain. Nests of one domain may write a place twice. None if no
     #: other nest writes to its places.
     domain: int | None = None
+    past: bool = False  #: whether its runs are stored past the caches.
     #: bytes of the image, a buffer that collects long runs of the target; 0 for none.
     image: int = 0
     #: how many of the innermost loops fill the image.
     inner_loops: int = 0
+
+    @property
+    def reads(self) -> bool:
+        """Whether it reads the source: padding is written only."""
+        return not isinstance(self.micro, FillRun) or self.micro.item > 0
 
 
 def dense_chain(axes: list[CopyAxis], start: int, *, source: bool) -> list[CopyAxis]:
@@ -304,6 +308,8 @@ def nests_in(tree: LoopTree) -> Iterator[tuple[Nest, tuple[CopyAxis, ...]]]:
 def fuse_loops(nests: Sequence[Nest]) -> tuple[LoopTree, ...]:
     """Fuse the outermost loop of the largest nest with the same loop of other nests, and so on.
 
+    Those of less than half its bytes are stored into the caches: they share lines with others.
+
     >>> rows = CopyAxis(9, 700, 512)
     >>> main = Nest(0, 0, (rows, CopyAxis(5, 32, 64)), CopyRun(32))
     >>> rest = Nest(640, 960, (rows,), CopyElement(4))
@@ -316,7 +322,12 @@ def fuse_loops(nests: Sequence[Nest]) -> tuple[LoopTree, ...]:
     while left:
         largest = max(left, key=bytes_moved)
         bodies = [_without_loop(nest, largest.loops[:1]) for nest in left]
-        inside = [body for body in bodies if body is not None]
+        least = max((bytes_moved(body) for body in bodies if body is not None), default=0) / 2
+        inside = [
+            body if bytes_moved(body) > least else replace(body, past=False, image=0, inner_loops=0)
+            for body in bodies
+            if body is not None
+        ]
         if len(inside) < 2:
             found.append(largest)
             left.remove(largest)
@@ -341,7 +352,7 @@ def _without_loop(nest: Nest, wanted: tuple[CopyAxis, ...]) -> Nest | None:
             inner = axis.count // loop.count
             steps = replace(axis, count=inner)
             fits = axis.target * inner == loop.target
-            if fits and (isinstance(nest.micro, FillRun) or axis.source * inner == loop.source):
+            if fits and (not nest.reads or axis.source * inner == loop.source):
                 rest = [*nest.loops[:k], *([steps] if inner != 1 else []), *nest.loops[k + 1 :]]
                 return replace(nest, loops=tuple(rest))
     return None

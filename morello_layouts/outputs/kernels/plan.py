@@ -29,14 +29,11 @@ from morello_layouts.outputs.kernels.chains import (
 )
 from morello_layouts.outputs.kernels.domains import CopyAxis, Domain, divide, estimate
 from morello_layouts.outputs.kernels.nests import (
-    CACHE_LINE,
     ELEMENTWISE_COST,
     CopyElement,
     CopyRun,
-    Deinterleave,
     FillRun,
     FusedLoop,
-    Interleave,
     LargeTransposition,
     LoopTree,
     MicroKernel,
@@ -57,27 +54,23 @@ from morello_layouts.outputs.kernels.staging import (
 )
 from morello_layouts.outputs.kernels.vectorize import fill_nest, vectorize, with_padding
 
-# How much smaller a target is beyond the caches if it is one transposition: it writes to many rows
-# by turns, and stores that bypass the caches gain more. Of many small ones each lies in a cache.
-TRANSPOSITION_GAIN: Final = 4
-# How much larger it is if loops within the caches read and write in order: a third cache helps.
-THIRD_CACHE: Final = 1.25
+# How much larger a target is beyond the caches if its source is as many times smaller: a broadcast
+# only writes, which caches do faster.
+_BROADCAST: Final = 32
 _SECOND_CACHE: Final = 1 << 20  # bytes, if the system does not tell
+_BEYOND: Final = 1 << 23  # bytes that share a third cache with the source, at most
 
 
 @cache
 def beyond_caches() -> int:
-    """Return the bytes of a target that lies beyond the caches: four times the second one."""
+    """Return the bytes of a target beyond the caches: eight times the second one, at most 8 MiB."""
     try:
         size = os.sysconf("SC_LEVEL2_CACHE_SIZE")
     except (AttributeError, OSError, ValueError):  # not Linux with glibc
         size = 0
-    return 4 * (size if size > 0 else _SECOND_CACHE)
+    return min(8 * (size if size > 0 else _SECOND_CACHE), _BEYOND)
 
 
-# From this part of it on, source and target do not fit the second cache together: a transposition
-# loads lines ahead.
-AHEAD: Final = 8
 # The cost, as a multiple of a copy's, from which staged blocks are tried.
 _STAGED_FROM: Final = 2.2
 # How many times the estimated cost of tiles that registers permute may be that of blocks.
@@ -151,27 +144,6 @@ class KernelPlan:
         return ((*self.fills, *self.nests),)
 
     @property
-    def sequential(self) -> bool:
-        """Whether the loops over elements write runs in order, and read rows in order."""
-        return not self.staged and all(
-            nest.micro.direct and nest.micro.width == CACHE_LINE
-            if isinstance(nest.micro, Transposition)
-            else (isinstance(nest.micro, Permutation) and nest.micro.is_run)
-            or isinstance(nest.micro, Interleave | Deinterleave)
-            for nest in self.nests
-        )
-
-    @property
-    def turned(self) -> int:
-        """Bytes of the largest plain transposition to a target beyond the caches; or 0."""
-        turns = (
-            nest.micro
-            for nest in self.all_nests
-            if isinstance(nest.micro, LargeTransposition) and nest.micro.swizzle == (0, 0, 0)
-        )
-        return max((estimate(turn.rows * turn.columns) * turn.element for turn in turns), default=0)
-
-    @property
     def pads(self) -> bool:
         """Whether registers hold padding beside elements."""
         return any(
@@ -242,6 +214,12 @@ def swizzled_domains(source: Recipe, target: Recipe) -> list[Domain] | None:
     return element_domains(source.shape, shared, (a[0].start, b[0].start), xors)
 
 
+def lateness(kernel: Kernel) -> int:
+    """Return how many times larger a target beyond the caches is than that of a plain copy."""
+    is_broadcast = estimate(kernel.source.size * _BROADCAST) <= estimate(kernel.target.size)
+    return _BROADCAST if is_broadcast else 1
+
+
 def plan_kernel(
     kernel: Kernel, stream_from: int | None = None, *, streams: bool | None = None
 ) -> KernelPlan:
@@ -254,19 +232,8 @@ def plan_kernel(
     """
     least = beyond_caches() if stream_from is None else stream_from
     reach = estimate(kernel.target.size * kernel.itemsize)
-    prefetch_target = reach * AHEAD >= least
-    if streams is not None:
-        return _plan(kernel, streams=streams, prefetch_target=prefetch_target)
-    plan = _plan(kernel, streams=False, prefetch_target=prefetch_target)
-    if reach * TRANSPOSITION_GAIN < least:
-        return plan
-    beyond = _plan(kernel, streams=True, prefetch_target=prefetch_target)
-    late = THIRD_CACHE if plan.sequential else 1
-    streams = max(reach / late, beyond.turned * TRANSPOSITION_GAIN) >= least
-    return beyond if streams else plan
-
-
-def _plan(kernel: Kernel, *, streams: bool, prefetch_target: bool) -> KernelPlan:
+    if streams is None:
+        streams = reach >= least * lateness(kernel)
     itemsize, fill = kernel.itemsize, kernel.fill
     domains = domains_of(kernel.source, kernel.target, fill=fill is not None)
     elements = domains.elements
@@ -313,13 +280,6 @@ def _plan(kernel: Kernel, *, streams: bool, prefetch_target: bool) -> KernelPlan
         nests, padding = [], domains.padding
     elif streams:
         nests = [part for nest in nests for part in with_image(nest)]
-    elif prefetch_target:
-        nests = [
-            replace(nest, micro=replace(nest.micro, prefetch_target=True))
-            if isinstance(nest.micro, Transposition) and nest.micro.direct
-            else nest
-            for nest in nests
-        ]
     if streams:
         staged = tuple(
             replace(part, out=tuple(x for nest in part.out for x in with_image(nest)))
@@ -441,9 +401,10 @@ def _chunks(nest: Nest, itemsize: int) -> list[Nest]:
     if estimate(nest.micro.size) < 2 * chunk:
         return [nest]
     full, rest = divide(nest.micro.size, chunk)
-    loops = (*nest.loops, CopyAxis(full, chunk, chunk))
+    of = 0 if isinstance(nest.micro, FillRun) else chunk
+    loops = (*nest.loops, CopyAxis(full, of, chunk))
     main = replace(nest, loops=loops, micro=replace(nest.micro, size=chunk))
-    start, end = nest.source + full * chunk, nest.target + full * chunk
+    start, end = nest.source + full * of, nest.target + full * chunk
     left = replace(nest, source=start, target=end, micro=replace(nest.micro, size=rest))
     return [main, left] if rest != 0 else [main]
 

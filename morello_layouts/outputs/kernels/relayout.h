@@ -60,13 +60,11 @@ typedef long long relayout_s64 __attribute__((vector_size(RELAYOUT_VECTOR)));
 #define RELAYOUT_FENCE() ((void)0)
 #endif
 
-/* Load a line of the source into the caches, the first one or only the second; or one to write. */
+/* Load a line of the source into the second cache, or one that is written. */
 #if defined(__GNUC__)
-#define RELAYOUT_AHEAD(s) __builtin_prefetch((s), 0, 3)
 #define RELAYOUT_PREFETCH(s) __builtin_prefetch((s), 0, 2)
 #define RELAYOUT_OPEN(t) __builtin_prefetch((t), 1, 3)
 #else
-#define RELAYOUT_AHEAD(s) ((void)0)
 #define RELAYOUT_PREFETCH(s) ((void)0)
 #define RELAYOUT_OPEN(t) ((void)0)
 #endif
@@ -301,10 +299,40 @@ RELAYOUT_INLINE void relayout_strip(unsigned char *t, const unsigned char *s, si
     memcpy(t, s, n);
 }
 
+/* Copy a long run by lines of the target: libc's memcpy takes twice as long for one within lines. */
+RELAYOUT_CALLED void relayout_copy_lines(unsigned char *t, const unsigned char *s, size_t n)
+{
+#if RELAYOUT_VECTOR > 0
+    if ((uintptr_t)t % 64 > 0) {
+        const size_t head = 64 - (uintptr_t)t % 64;
+        memcpy(t, s, 64);
+        RELAYOUT_LOOP
+        for (size_t i = head; i + RELAYOUT_VECTOR <= n; i += RELAYOUT_VECTOR) {
+            relayout_vector v;
+            memcpy(&v, s + i, RELAYOUT_VECTOR);
+            memcpy(t + i, &v, RELAYOUT_VECTOR);
+            RELAYOUT_COMPILER_BARRIER();
+        }
+        memcpy(t + n - 64, s + n - 64, 64);
+        return;
+    }
+#endif
+    memcpy(t, s, n);
+}
+
 RELAYOUT_INLINE void relayout_copy(unsigned char *t, const unsigned char *s, size_t n)
 {
     if (n <= 2048) relayout_strip(t, s, n);
-    else memcpy(t, s, n);
+    else relayout_copy_lines(t, s, n);
+}
+
+/* Copy n runs of 3 to 7 bytes, which lie a word apart or more, one after the other: as words, of which
+   the next run writes the end again. */
+RELAYOUT_INLINE void relayout_pack(
+    unsigned char *t, const unsigned char *s, size_t n, size_t step, size_t run)
+{
+    for (size_t i = 1; i < n; i++, t += run, s += step) memcpy(t, s, run < 4 ? 4 : 8);
+    if (n > 0) memcpy(t, s, run);
 }
 
 /* Copy at most a cache line, as two copies that may overlap. */
@@ -348,6 +376,28 @@ RELAYOUT_CALLED void relayout_stream_store(unsigned char *t, const unsigned char
     relayout_part(t + end, s + end, n - end);
 }
 
+/* Write the bytes of a part of a line that relayout_join_run left, of the run of an image at s. */
+RELAYOUT_INLINE void relayout_close_run(const unsigned char *s, unsigned char *end)
+{
+    const size_t n = (uintptr_t)end % 64;
+    if (n > 0) relayout_part(end - n, s - n, n);
+}
+
+/* Copy a run of an image to a target beyond the caches. What does not fill a line of the target is
+   left to the next run, if that begins at the end of this one: it is kept before s. */
+RELAYOUT_CALLED void relayout_join_run(
+    unsigned char *t, unsigned char *s, size_t n, unsigned char **end)
+{
+    const size_t past = (uintptr_t)t % 64;
+    const size_t first = past > 0 && *end != t ? 64 : 0;
+    if (*end != t) relayout_close_run(s, *end);
+    if (first > 0) relayout_part(t, s, RELAYOUT_LEAST(n, 64 - past));
+    for (size_t i = first; i + 64 <= past + n; i += 64)
+        relayout_line(t - past + i, s - past + i);
+    *end = past + n < first ? 0 : t + n;
+    if ((past + n) % 64 > 0) memmove(s - 64, s + n - 64, 64);
+}
+
 /* Continue a run of a target beyond the caches by n bytes of a line, which lies after the line before
    it. What does not fill a line of the target is left to the next call, unless this is the last. */
 RELAYOUT_INLINE void relayout_join(
@@ -360,14 +410,23 @@ RELAYOUT_INLINE void relayout_join(
     if (last && end > 64) relayout_part(t + 64, s + 64, end - 64);
 }
 
-/* Fill with padding: items of n bytes, one after the other. */
+/* Fill with items of n bytes, one after the other; vectors begin at lines where items do. */
 RELAYOUT_CALLED void relayout_fill_all(
     unsigned char *t, size_t size, const unsigned char *item, size_t n)
 {
-    if (n == 1) {
-        memset(t, item[0], size);
+#if RELAYOUT_VECTOR > 0
+    if (size >= RELAYOUT_VECTOR && 8 % n == 0) {
+        uint64_t word;
+        for (size_t k = 0; k < 8; k += n) memcpy((unsigned char *)&word + k, item, n);
+        const relayout_vector v = (relayout_vector){0} + word;
+        size_t i = RELAYOUT_VECTOR - ((uintptr_t)t % n == 0 ? (uintptr_t)t % RELAYOUT_VECTOR : 0);
+        memcpy(t, &v, RELAYOUT_VECTOR);
+        for (; i + RELAYOUT_VECTOR <= size; i += RELAYOUT_VECTOR)
+            memcpy(t + i, &v, RELAYOUT_VECTOR);
+        memcpy(t + size - RELAYOUT_VECTOR, &v, RELAYOUT_VECTOR);
         return;
     }
+#endif
     for (size_t i = 0; i < size; i += n) memcpy(t + i, item, n);
 }
 

@@ -3,15 +3,15 @@
    vector of a run and the last column start early. Rows are read by lines, tile by tile downwards; by
    16 bytes, so that the target is written in its order, if it is ragged and a line of each of the next
    rows stays in the first cache. If rows evict each other, a tile goes through a staging buffer.
-   Lines that are written in parts, or that lie beyond the second cache, are loaded ahead. */
+   Lines that are written in parts are loaded ahead. */
 RELAYOUT_INLINE void relayout_near_SIZE_WIDTH(
     unsigned char *t, const unsigned char *s,
-    size_t rows, size_t row, size_t columns, size_t column, int ahead)
+    size_t rows, size_t row, size_t columns, size_t column)
 {
     enum { unit = WIDTH / SIZE, across = 16 / SIZE, line = 64 / SIZE, most = 384 };
     const int even = column % 64 == 0;
     const int shifts = even && rows * SIZE > 128 && (uintptr_t)t % SIZE == 0;
-    const int opens = rows * SIZE > 128 && (ahead || !shifts);
+    const int opens = rows * SIZE > 128 && !shifts;
     const size_t first = shifts ? (64 - (uintptr_t)t % 64) % 64 / SIZE : 0;
     const int lines = even || RELAYOUT_PLACES(row) < RELAYOUT_LEAST(rows, most);
     const size_t wide = lines ? line : across, blocks = lines ? 1 : (rows + most - 1) / most;

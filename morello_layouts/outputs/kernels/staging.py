@@ -378,7 +378,8 @@ def with_image(nest: Nest) -> list[Nest]:
     """Return a nest that collects runs of the target in an image, and one for the rest of a loop.
 
     The inner loops that fill the image are chosen from the innermost outwards. The outermost of
-    them may be divided; the nest is returned unchanged if nothing is gained.
+    them may be divided. A nest of runs that are parts of lines, as 64 bytes every 68, is returned
+    unchanged.
 
     >>> loops = CopyAxis(30, 8192, 64), CopyAxis(2, 64, 32)
     >>> (nest,) = with_image(Nest(0, 0, loops, CopyRun(32)))
@@ -386,16 +387,18 @@ def with_image(nest: Nest) -> list[Nest]:
     (1920, 2, 1920)
     """
     found, micro = _with_image(nest), nest.micro
-    if not isinstance(micro, CopyRun) or _writes_lines(found[0]):
-        return found
-    return [replace(nest, micro=replace(micro, parts=True))]
+    if not isinstance(micro, CopyRun) or (found[0].image and image_of(found[0]).run != micro.size):
+        return [replace(one, past=True) for one in found]
+    has_lines = all(n % CACHE_LINE == 0 for n in (micro.size, *(a.target for a in nest.loops)))
+    past = has_lines or estimate(micro.size) >= 2 * CACHE_LINE
+    return [replace(nest, past=past and not any(axis.xor for axis in nest.loops))]
 
 
 def _with_image(nest: Nest) -> list[Nest]:
     run, levels = _run_levels(nest.micro)
     if run is None or any(axis.xor for axis in nest.loops):
         return [nest]
-    if run >= _LONG_RUN and not levels and isinstance(nest.micro, CopyRun):
+    if run >= _LONG_RUN and isinstance(nest.micro, CopyRun):
         return [nest]
     if isinstance(nest.micro, Permutation) and any(a.target % CACHE_LINE != 0 for a in nest.loops):
         return [nest]  # its rows end within lines, which the next ones would write again
@@ -409,18 +412,6 @@ def _with_image(nest: Nest) -> list[Nest]:
             return _divided(nest, k, size, room // size)
         size, k = size * axis.count, k - 1
     return [_collecting(nest, k, size)]
-
-
-def _writes_lines(nest: Nest) -> bool:
-    """Whether runs join in an image, or hold lines of the target; 64 bytes every 68 do neither."""
-    if any(axis.xor for axis in nest.loops):
-        return False
-    if (run := _run_levels(nest.micro)[0]) is None:
-        return True
-    image, outer = image_of(nest), nest.loops[: len(nest.loops) - nest.inner_loops]
-    apart = [*(axis.target for axis in outer), *(stride for _, stride, _ in image.runs)]
-    is_even = all(stride % CACHE_LINE == 0 for stride in apart)
-    return is_even or image.run != run or run >= 2 * CACHE_LINE
 
 
 def _divided(nest: Nest, k: int, size: int, steps: int) -> list[Nest]:
@@ -470,11 +461,19 @@ def _run_levels(micro: MicroKernel) -> tuple[int | None, Levels]:
 class Image:
     """The geometry of an image."""
 
-    fill: Nest  #: the nest that fills it, which starts at its first byte.
+    fill: Nest  #: the nest that fills it, which starts at its first run.
     run: Int  #: bytes of a run of the target.
     #: pairs (count, stride in the target, stride in the image): where the runs lie.
     runs: tuple[tuple[Int, Int, int], ...]
+    apart: int  #: bytes from run to run.
     size: int  #: bytes at most.
+    #: whether runs continue those of the image before, of which a line lies before each.
+    joins: bool
+
+    @property
+    def count(self) -> int:
+        """The number of runs."""
+        return self.size // self.apart
 
 
 def image_of(nest: Nest) -> Image:
@@ -497,7 +496,9 @@ def image_of(nest: Nest) -> Image:
             long *= count
     most = upper_bound(long)
     assert most is not None, "steps of a loop in an image are few"
-    room = -(-most // CACHE_LINE) * CACHE_LINE
+    outer = nest.loops[: len(nest.loops) - nest.inner_loops]
+    joins = bool(outer) and outer[-1].target == long and estimate(long) < _IMAGE
+    room = apart = (-(-most // CACHE_LINE) + joins) * CACHE_LINE
     runs = list[tuple[Int, Int, int]]()
     for number, (count, stride) in within:
         if number not in places:
@@ -510,7 +511,7 @@ def image_of(nest: Nest) -> Image:
         own = tuple((count, places[k]) for k, (count, _) in enumerate(levels))
         micro = replace(micro, target=own)
     fill = Nest(0, 0, loops, micro)
-    return Image(fill, long, tuple(runs), room)
+    return Image(fill, long, tuple(runs), apart, room, joins)
 
 
 def _digits(levels: Levels, inner: tuple[CopyAxis, ...]) -> Iterator[tuple[int, tuple[Int, Int]]]:

@@ -67,7 +67,7 @@ def vectorize(
     >>> domain = Domain(0, 0, (CopyAxis(8, 1000, 128), CopyAxis(128, 1, 1)))
     >>> (nest,) = vectorize(domain, 4)
     >>> nest.loops, nest.micro
-    ((CopyAxis(count=8, source=4000, target=512, clamp=None),), CopyRun(size=512, parts=False))
+    ((CopyAxis(count=8, source=4000, target=512, clamp=None),), CopyRun(size=512))
     """
     swizzled = [axis for axis in domain.axes if axis.xor is not None]
     if swizzled:
@@ -226,9 +226,13 @@ def _nests(domain: Domain, element: int, *, streams: bool, tiles: bool) -> Itera
             return
         yield _blocked(domain, rest, CopyRun(size), size)
         return
-    splat = tiles and any(a.source == 0 and a.target == element for a in axes)
+    again = next((a for a in axes if a.source == 0 and a.target == element), None)
+    if again and estimate(again.count) * element >= CACHE_LINE:
+        rest, size = [a for a in axes if a is not again], again.count * element
+        yield _blocked(domain, rest, FillRun(size, element), size)
+        return
     found = (
-        (permute(domain, axes, element) if splat else None)
+        (permute(domain, axes, element) if again and tiles else None)
         or _interleave(domain, axes, element, source=True)
         or _interleave(domain, axes, element, source=False, streams=streams)
         or (_turn(domain, axes, element) if streams else None)
@@ -359,9 +363,7 @@ def _transpose(domain: Domain, axes: list[CopyAxis], element: int) -> Nest | lis
                 return domains
         loops = sorted(remaining_axes(axes, [*x, *y]), key=loop_order)
         source, target = levels_of(y, source=True), levels_of(x, source=False)
-        following = (a.source * items_per_step(a) for a in reversed(loops) if a.source != 0)
-        micro = Transposition(element, width, source, target, next(following, 0))
-        return nest_of(domain, loops, micro)
+        return nest_of(domain, loops, Transposition(element, width, source, target))
     return None
 
 
