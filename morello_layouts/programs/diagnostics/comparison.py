@@ -20,7 +20,7 @@ from morello_layouts.programs.hlo.reader import platform_of
 class TypeChange:
     """An array type in any layout whose arrays take other bytes than before.
 
-    >>> TypeChange("f32[8]", Bytes(1, 32, 512), Bytes(2, 64, 1024)).difference
+    >>> TypeChange("f32[8]", buffers.Bytes(1, 32, 512), buffers.Bytes(2, 64, 1024)).difference
     512
     """
 
