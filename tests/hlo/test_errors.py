@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +20,25 @@ from tests.support.hlo_xla import programs
 from tests.support.tables import each_row
 
 HEAD = "HloModule m\n\nENTRY %e {\n  %a = f32[8]{0} parameter(0)\n"
+
+
+# What a file of bytes is called.
+BYTES = [
+    (gzip.compress(HEAD.encode()), "a compressed file"),
+    (bz2.compress(HEAD.encode()), "a compressed file"),
+    (lzma.compress(HEAD.encode()), "a compressed file"),
+    (b"\x28\xb5\x2f\xfd\x04", "a compressed file"),
+    (HEAD.encode("utf-16"), "text in UTF-16"),
+    (b"\x0a\x05jit_f\x12\x04main", "a protocol buffer"),
+]
+
+
+@each_row(("data", "name"), BYTES)
+def test_files_of_bytes_are_told_by_name(data: bytes, name: str, tmp_path: Path) -> None:
+    path = tmp_path / "module_0000.after_optimizations.txt"
+    path.write_bytes(data)
+    with pytest.raises(LayoutError, match=f"^this is {name}"):
+        read_hlo(path)
 
 
 # Attributes that are not understood: the text, those that are, and words of the warning.
