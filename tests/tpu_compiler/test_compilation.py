@@ -194,7 +194,8 @@ def test_nothing_outlives_a_parent_that_is_killed(
 def test_a_server_that_nobody_listens_to_ends_what_it_began(tmp_path: Path) -> None:
     """Its parent dies after it has sent a folder, and before it has read a number."""
     (tmp_path / "job").mkdir()
-    server = [sys.executable, process._CHILD, sys.executable, FAKE, "hang", str(tmp_path / "pid")]
+    command = [sys.executable, FAKE, "hang", str(tmp_path / "pid")]
+    server = [sys.executable, process._CHILD, str(os.getpid()), *command]
     environment = {**os.environ, "THIS_TEST": str(tmp_path)}
     with subprocess.Popen(
         server, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=-3
@@ -207,6 +208,14 @@ def test_a_server_that_nobody_listens_to_ends_what_it_began(tmp_path: Path) -> N
         running.wait(60)
         assert marked(str(tmp_path)) == []
     assert not (tmp_path / "job").exists()
+
+
+def test_a_server_whose_parent_died_before_it_began_imports_nothing(tmp_path: Path) -> None:
+    (tmp_path / "jax").mkdir()
+    (tmp_path / "jax" / "__init__.py").write_text("import time; time.sleep(600)")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    other = [sys.executable, process._CHILD, str(os.getppid())]
+    assert subprocess.run(other, env=environment, timeout=60, check=False).returncode == 0
 
 
 def test_compilation_ends_at_a_dump() -> None:

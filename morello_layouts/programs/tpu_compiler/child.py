@@ -1,13 +1,13 @@
 """The process that compiles, and compares: a StableHLO module in, the compiler's dumps out.
 
-``python child.py`` imports JAX once, which takes most of the time of a small compilation, and then
-forks for each folder in a line of its input; it prints the process's number. A folder with
+``python child.py PARENT`` imports JAX, which takes most of the time of a small compilation, and
+then forks for each folder in a line of its input; it prints the process's number. A folder with
 ``program.mlir`` and ``job.json`` (topology, devices) is compiled; one with functions is compared by
-``compare.py``. Both write ``result.json`` there. ``python child.py COMMAND …`` runs the command on
-each folder instead. It imports nothing of this package, so that it starts with the compiler alone.
+``compare.py``. Both write ``result.json`` there. A command after the parent's number is run on each
+folder instead. This imports nothing of this package, so that it starts with the compiler alone.
 
-At an empty line it ends what it began. At the end of its input without one its parent has died, in
-whatever way, and it removes the folders too.
+At an empty line it ends what it began. At the end of its input without one its parent has died, and
+it removes the folders too.
 """
 
 from __future__ import annotations
@@ -91,10 +91,12 @@ def _end_with_parent(how: int) -> None:
         ctypes.CDLL(None).prctl(1, how)
 
 
-def serve(command: list[str]) -> None:
+def serve(parent: int, command: list[str]) -> None:
     """Do the job of each folder that the input names, until an empty line or its end."""
     if not command:
         _end_with_parent(signal.SIGKILL)  # the import takes a second
+        if os.getppid() != parent:
+            return  # it died before
         from jax._src.interpreters import mlir  # noqa: F401
 
         _end_with_parent(0)
@@ -120,4 +122,4 @@ def serve(command: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1:])
+    serve(int(sys.argv[1]), sys.argv[2:])

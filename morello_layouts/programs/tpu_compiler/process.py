@@ -55,7 +55,7 @@ class Server:
 
     def __init__(self, command: Sequence[str] = ()) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, _CHILD, *command],
+            [sys.executable, _CHILD, str(os.getpid()), *command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
