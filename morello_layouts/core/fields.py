@@ -309,7 +309,7 @@ class _Init:
     def __init__(self, owner: Any, fields: dict[str, Field[Any]]) -> None:
         self.owner, self.fields, self.left = owner, fields, _FIRST
         self.names = [name for name, one in fields.items() if one.init]
-        self.plan = [
+        self.plan: list[tuple[str, Any, Any, Any]] = [
             (name, one.default, one.default_factory, one.metadata.get("kind"))
             for name, one in fields.items()
         ]

@@ -305,8 +305,6 @@ def _orders(
 
 BITCAST: Final = "a bitcast"
 
-_OWN: Final = ("claim", "reason")  # what a bitcast says in its own words
-
 _CHUNK: Final = 1 << 14  # slots compared at once
 
 _SKIPPED: Final = "ways remain untried: they split a symbolic size or a tile, or are too many"
@@ -491,9 +489,13 @@ def _answer(candidate: BitcastCandidate, same: Proof) -> Bitcast:
         return f"elements move{differs}; {same.reason}"
 
     slot = later(lambda: _first_slot(candidate, same)) if same.holds is False else None
-    rest = {f.name: getattr(same, f.name) for f in fields(same) if f.name not in _OWN}
-    own = {"correspondence": candidate.correspondence, "kind": kind, "slot": slot}
-    found = Bitcast(BITCAST, reason=later(reason), **rest, **own)
+    values: dict[str, Any] = {
+        **{f.name: getattr(same, f.name) for f in fields(same) if f.name != "reason"},
+        "claim": BITCAST,
+        "reason": later(reason),
+        "slot": slot,
+    }
+    found = Bitcast(**values, kind=kind, correspondence=candidate.correspondence)
     return found
 
 
@@ -506,7 +508,7 @@ def _first_slot(candidate: BitcastCandidate, same: Proof) -> int | None:
     recipes = first.recipe, second.recipe
     if any(recipe.names or not has_inverse(recipe) for recipe in recipes):
         return None
-    end = min(recipes[0].size, recipes[1].size, BITCAST_SLOTS)
+    end = min(first.size, second.size, BITCAST_SLOTS)
     # By digits, both buffers begin with the same element; the lower of two places of one differs.
     start, at = _common_run(*recipes), same.counterexample
     run, length = max(start, 1), 4
