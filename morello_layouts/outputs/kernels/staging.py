@@ -386,12 +386,18 @@ def with_image(nest: Nest) -> list[Nest]:
     >>> nest.image, nest.inner_loops, image_of(nest).run
     (1920, 2, 1920)
     """
-    found, micro = _with_image(nest), nest.micro
-    if not isinstance(micro, CopyRun) or (found[0].image and image_of(found[0]).run != micro.size):
+    found, micro, loops = _with_image(nest), nest.micro, nest.loops
+    image = image_of(found[0]) if found[0].image else None
+    if isinstance(micro, CopyRun) and (image is None or image.run == micro.size):
+        found, apart = [nest], [micro.size, *(axis.target for axis in loops)]
+    elif image is None or image.joins:
         return [replace(one, past=True) for one in found]
-    has_lines = all(n % CACHE_LINE == 0 for n in (micro.size, *(a.target for a in nest.loops)))
-    past = has_lines or estimate(micro.size) >= 2 * CACHE_LINE
-    return [replace(nest, past=past and not any(axis.xor for axis in nest.loops))]
+    else:
+        outer = loops[: len(loops) - found[0].inner_loops]
+        apart = [image.run, *(axis.target for axis in outer), *(step for _, step, _ in image.runs)]
+    has_lines = all(n % CACHE_LINE == 0 for n in apart) or estimate(apart[0]) >= 2 * CACHE_LINE
+    past = has_lines and not any(axis.xor for axis in loops)
+    return [replace(one, past=True) for one in found] if past else [nest]
 
 
 def _with_image(nest: Nest) -> list[Nest]:
