@@ -160,6 +160,7 @@ def moves(
         ("[0, 1]", "[1, 0]", (2048, 1023), False),
         ("d0", "[0, 1]", (64, 1 << 19), False),  # a broadcast, which only writes
         ("d0", "[0, 1]", (64, 1 << 20), True),
+        ("d0", "[0, 1]", (1 << 19, 8), False),  # it reads an eighth of what it writes
     ],
 )
 def test_broadcasts_bypass_the_caches_later(

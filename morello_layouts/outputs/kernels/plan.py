@@ -54,8 +54,8 @@ from morello_layouts.outputs.kernels.staging import (
 )
 from morello_layouts.outputs.kernels.vectorize import fill_nest, vectorize, with_padding
 
-# How much larger a target is beyond the caches if its source is as many times smaller: a broadcast
-# only writes, which caches do faster.
+# How much larger a target is beyond the caches, at most, if its source is twice as many times
+# smaller: a broadcast only writes, which caches do faster.
 _BROADCAST: Final = 32
 _SECOND_CACHE: Final = 1 << 20  # bytes, if the system does not tell
 _BEYOND: Final = 1 << 23  # bytes that share a third cache with the source, at most
@@ -216,8 +216,8 @@ def swizzled_domains(source: Recipe, target: Recipe) -> list[Domain] | None:
 
 def lateness(kernel: Kernel) -> int:
     """Return how many times larger a target beyond the caches is than that of a plain copy."""
-    is_broadcast = estimate(kernel.source.size * _BROADCAST) <= estimate(kernel.target.size)
-    return _BROADCAST if is_broadcast else 1
+    source, target = estimate(kernel.source.size), estimate(kernel.target.size)
+    return min(max(target // max(2 * source, 1), 1), _BROADCAST)
 
 
 def plan_kernel(

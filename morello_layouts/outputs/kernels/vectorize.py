@@ -268,7 +268,8 @@ def _blocked(domain: Domain, axes: list[CopyAxis], micro: MicroKernel, run: Int)
             else:
                 inner.append(axis)
             at *= axis.count
-    return nest_of(domain, [*sorted(around, key=loop_order), *inner], micro)
+    around.sort(key=lambda a: (loop_order(a)[0], -abs(estimate(a.target))))
+    return nest_of(domain, [*around, *inner], micro)
 
 
 def _interleave(
