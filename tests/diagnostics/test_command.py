@@ -132,7 +132,7 @@ def test_a_truncated_dump_gives_what_was_read(tmp_path: Path) -> None:
         (("hlo", "\0"), None, "cannot be read"),
         (("hlo", "-"), "", "holds no HLO"),
         (("hlo", "-"), "hello", "expected"),
-        (("hlo", "-"), b"\xff\xfe\x00\x01", "not the beginning of an HLO statement"),
+        (("hlo", "-"), b"\xff\xfe\x00\x01", "another file of bytes, not HLO"),
         (("hlo", "-", "--tpu", "v9"), "a = f32[8]{0} b(c)", "not a known generation"),
         (("hlo", "-", "--top", "-1"), "a = f32[8]{0} b(c)", "--top"),
         (("hlo", "-", "-"), "a = f32[8]{0} b(c)", "both dumps are -"),
