@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, strategies as st
 
+import morello_layouts as ml
 from morello_layouts.core.expr import (
     AffineExpr,
     CostModel,
@@ -217,3 +218,9 @@ def test_relayout_there_and_back(data: st.DataObject) -> None:
 def test_multiples_leave_a_division_below_a_remainder(text: Any, bounds: Any, cost: int) -> None:
     simplified(text, bounds)
     assert COST(fewest(parse_expression(text, parse_bounds(bounds)))) <= cost
+
+
+def test_what_is_simplified_by_a_wider_bound_keeps_its_own() -> None:
+    """Of M <= N the remainder is below N; that M bounds it must be known afterwards, too."""
+    answer = ml.simplify("select(N*j + i < N, N*j + i, 0)", "0<=i<M, j=0..7", assuming="M <= N")
+    assert str(answer) == "Piecewise((i, j <= 0), (0, True))"

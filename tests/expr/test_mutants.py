@@ -13,8 +13,8 @@ import pytest
 
 from morello_layouts.core.expr import AffineExpr, Interval, bounds, rules
 from morello_layouts.core.expr.choices import Rule
+from tests.mutants import Change, mutants_of
 from tests.support.expr_interval_cases import CHECKS, check_hull, check_levels, check_xors
-from tests.support.expr_mutants import Mutant, mutants_of
 from tests.support.expr_rule_cases import (
     ENTRIES,
     check_fires,
@@ -115,7 +115,7 @@ def check_text(becomes: str, rule: Rule[Any], node: Any) -> None:
     assert str(rule.apply(node)) == becomes
 
 
-def survives_rule_checks(mutant: Mutant) -> bool:
+def survives_rule_checks(mutant: Change) -> bool:
     """Return whether the rules that call a mutated function pass their checks."""
     with mutant.applied() as module, suppress(Exception):
         found = rules_in(module).values()
@@ -154,7 +154,7 @@ def methods_of(module: Any) -> Iterator[Any]:
             setattr(Interval, name, function)
 
 
-def survives_bounds_checks(mutant: Mutant) -> bool:
+def survives_bounds_checks(mutant: Change) -> bool:
     """Return whether intervals and exact ranges pass the checks of what calls a mutated function.
 
     The check that killed the mutant before this one comes first.
