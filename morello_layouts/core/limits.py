@@ -53,6 +53,7 @@ NUMBER_JUMPS: Final = 256  #: Jumps in a formula of renumbered devices: each is 
 
 ISL_OPERATIONS: Final = 2_000_000  #: ISL's operations, about one an object, for a question: 1 s.
 ISL_OPINION: Final = 150_000  #: ISL's operations on what digits decide: 0.1 s, or it gives up.
+ISL_QUOTIENTS: Final = 100  #: The part of it for quotients of sizes by name: each takes longer.
 ISL_OPERATIONS_END: Final = 2**31 - 1  #: The largest budget: ISL counts operations in a C long.
 ISL_BITS: Final = 10_000  #: Bits of a number in a proof: ISL reads decimal text, in quadratic time.
 PROOF_AXES: Final = 200  #: Axes of a map: ISL's budget does not count the making of relations.

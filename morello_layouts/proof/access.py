@@ -75,7 +75,7 @@ class BufferUse:
     def at(self, /, **sizes: int) -> BufferUse:
         """Return the access at numbers."""
         room = self.room and AffineExpr((), self.room.evaluate(sizes))
-        return replace(self, map=self.map.at(**sizes), room=room)
+        return replace(self, map=self.map.steps_at(sizes), room=room)
 
     @property
     def slots(self) -> int:
@@ -376,7 +376,8 @@ def _defined(reason: str, same: Proof) -> Proof:
     return Proof(COVERS, True, reason, condition=same.condition if same.holds else None, unused=0)
 
 
-def _by_buffers(producer: BufferUse, consumer: BufferUse) -> Proof:
+@ask_isl(COVERS)
+def _by_buffers(producer: BufferUse, consumer: BufferUse, *, context: isl.Context) -> Proof:
     """Decide for two whole buffers, of which the consumer's may be larger."""
     gap = producer.map.recipe.size - consumer.map.recipe.size
     if isinstance(gap, int):
@@ -384,9 +385,8 @@ def _by_buffers(producer: BufferUse, consumer: BufferUse) -> Proof:
         return Proof(COVERS, False, f"{_count(-gap, 'slot')} never written (first: {first})",
                      decider="", counterexample=first, unused=-gap)  # fmt: skip
     question = SymbolicQuestion(COVERS, (producer, consumer), _enumerated, _gaps)
-    with isl_budget() as context:
-        proved, undecided = _nonnegative(gap, consumer, context)
-        answer = question.answer(proved, _ALL_WRITTEN, undecided)
+    proved, undecided = _nonnegative(gap, consumer, context)
+    answer = question.answer(proved, _ALL_WRITTEN, undecided)
     count = -gap if is_nonnegative(-gap) else None
     unused = count if not answer.holds else 0
     return replace(answer, unused=unused, size_symbols=consumer.size_symbols)

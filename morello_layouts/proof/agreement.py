@@ -12,6 +12,7 @@ from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.maps import IndexMap
 from morello_layouts.core.maps.names import at_text
 from morello_layouts.core.maps.subject import cropped
+from morello_layouts.core.recipe import offset_of
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.proof.access import BufferUse, covers, fits
 from morello_layouts.proof.equivalent import EQUIVALENT, have_equal_offsets
@@ -274,10 +275,9 @@ def _difference(one: IndexMap, other: IndexMap, same: Proof, bits: int) -> Diffe
     at = same.counterexample
     if isinstance(at, SymbolicCounterexample):
         sizes, at = at.sizes, at.at
-        one, other = (m.at(**{n: sizes[n] for n in m.recipe.names}) for m in (one, other))
     if at is None:
         return None
-    written, read = one(*at), other(*at)
+    written, read = (offset_of(m.recipe.at(sizes), at, 0) for m in (one, other))
     names = tuple(one.names or other.names)
     bytes_at = written * bits // 8, read * bits // 8
     return Difference(sizes, at, written, read, *bytes_at, names, bits)

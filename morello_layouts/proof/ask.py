@@ -214,7 +214,12 @@ class SymbolicQuestion:
 
     def at(self, sizes: Mapping[str, int]) -> tuple[Proof, SymbolicCounterexample | None]:
         """Return the proof at given sizes, and a counterexample if it is disproved there."""
-        maps = [m.at(**{name: sizes[name] for name in names_of(m)}) for m in self.maps]
+        maps = [
+            m.steps_at(sizes)
+            if isinstance(m, IndexMap)
+            else m.at(**{name: sizes[name] for name in names_of(m)})
+            for m in self.maps
+        ]
         proof = self.decide(*maps)
         if proof.holds is not False:
             return proof, None
@@ -223,14 +228,15 @@ class SymbolicQuestion:
 
     def answer(self, proved: SizeSet, reason: str, undecided: isl.Set | None = None) -> Proof:
         """Return the proof for all sizes, with the first sizes that are known to fail."""
-        space = proved.space
-        left = space.sizes.subtract(space.sizes)
+        left = isl.Set.empty(proved.sizes.get_space()) if undecided is None else undecided
         if undecided is not None:
             proved, left = self._decide_single_sizes(proved, undecided)
         condition = proved.condition(*self.maps)
         if condition.is_always:
             return Proof(self.claim, True, reason, condition=condition)
-        failing = space.sizes.subtract(proved.sizes).subtract(left)
+        space, is_all = proved.space, left.is_empty()
+        failing = space.sizes.subtract(proved.sizes)
+        failing = failing if is_all else failing.subtract(left)
         sizes = first_sizes(failing, space, self.names)
         if sizes is None:
             # ISL takes products of sizes for independent: the other sizes may not exist.
@@ -241,7 +247,7 @@ class SymbolicQuestion:
             # The question for numbers checks the condition independently.
             reason = f"proved if {condition}, but not disproved at {sizes_text(sizes)}"
             return Proof(self.claim, None, f"{reason}: {concrete.reason}")
-        if left.is_empty():
+        if is_all:
             return Proof(self.claim, False, str(found), counterexample=found, condition=condition)
         certain = "" if condition.is_never else f"proved if {condition}, "
         return Proof(self.claim, False, f"{certain}open for other sizes", counterexample=found)

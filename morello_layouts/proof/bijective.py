@@ -20,7 +20,7 @@ from morello_layouts.core.expr.assumptions import Assumption
 from morello_layouts.core.expr.sizes import Int, is_nonnegative
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.lazy import NotInstalledError
-from morello_layouts.core.limits import ISL_OPINION, PROOF_COUNTED, PROOF_ELEMENTS
+from morello_layouts.core.limits import ISL_OPINION, ISL_QUOTIENTS, PROOF_COUNTED, PROOF_ELEMENTS
 from morello_layouts.core.maps import AffineMap, IndexMap
 from morello_layouts.core.recipe import Pad, Recipe, has_inverse, known, linear_index, offset_of
 from morello_layouts.core.recipe.views import with_replicas_as_dims, without_xors
@@ -385,6 +385,23 @@ class ByRelations(Way):
 
     @cached_property
     def _injective(self) -> Proof:
+        terms = self.m.reference_form.terms if self.m.recipe.names else ()
+        if not any(atom.operands for atom, _ in terms):
+            return self._injective_within
+        allowed = self.context.get_max_operations()
+        share = allowed // ISL_QUOTIENTS
+        try:
+            self.context.set_max_operations(share)
+            return self._injective_within
+        except isl.Error as error:
+            what = "quotients of sizes by name, which share offsets"
+            why = f"ISL spent its budget of {share} operations"
+            raise NotAffineError(what, why, "ask at given sizes") from error
+        finally:
+            self.context.set_max_operations(allowed)
+
+    @cached_property
+    def _injective_within(self) -> Proof:
         if prod(self.m.recipe.shape) == 0:
             return Proof(INJECTIVE, True, "the array is empty", decider="")
         reason, shape = "no two coordinates share an offset", self.m.recipe.shape

@@ -42,10 +42,9 @@ from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.proof.ask import AnyMap, Decide, ask_isl, is_asking, names_of, require_few
 from morello_layouts.proof.conditions import SizeSet
 from morello_layouts.proof.difference import (
-    IncrementDifference,
     OffsetDifference,
-    SizedDifference,
     sizes_of_equality,
+    sizes_without_changes,
 )
 from morello_layouts.proof.isl import Parameters, Space, Value, axis_values, first_point
 from morello_layouts.proof.library import isl
@@ -369,13 +368,12 @@ def _by_isl(
     recipes = [m.recipe or Recipe(m.sizes) for m in maps]
     require_few(*recipes)
     shape, assumed = maps[0].sizes, meet_all(one for m in maps for one in m.assumptions)
-    difference: SizedDifference
     if changes is not None:
         required = [pair for m in maps for pair in m.requires]
         symbolic = (change.by for change in changes if isinstance(change.by, SizeExpr))
         numbers = [*shape, *(SizeExpr.named(x) for by in symbolic for x in by.atoms())]
-        space = Space.of(shape, context, Parameters.of(numbers, assumed, required))
-        difference = IncrementDifference(changes, space)
+        space = Space.of((), context, Parameters.of(numbers, assumed, required))
+        equal, left = sizes_without_changes(changes, shape, space)
     else:
         space = Space.of(shape, context, parameters_of(recipes, assumed))
         difference = _values_difference(maps[0], pairs, space)
@@ -383,7 +381,7 @@ def _by_isl(
             points = difference.concrete
             at = None if points.is_empty() else first_point(points)
             return Comparison(at is None, "ISL", at)
-    equal, left = sizes_of_equality(difference)
+        equal, left = sizes_of_equality(difference)
     holds = True if space.sizes.is_subset(equal) else None
     decider = "ISL" if changes is None else DIGITS_AND_ISL
     return Comparison(holds, decider, sizes=(SizeSet(equal, space), left))

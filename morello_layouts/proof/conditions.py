@@ -150,11 +150,12 @@ def read_constraint(constraint: isl.Constraint, parameters: Parameters) -> Fact 
 
 
 def _quotient(function: isl.Aff, parameters: Parameters) -> AffineExpr | None:
-    nested = range(function.dim(isl.dim_type.div))
-    if any(_coefficient(function, isl.dim_type.div, k) for k in nested):
-        return None
     divisor = function.get_denominator_val()
-    number = _number(function.scale_val(divisor), parameters)
+    whole = function.scale_val(divisor)
+    nested = range(whole.dim(isl.dim_type.div))
+    if any(_coefficient(whole, isl.dim_type.div, k) for k in nested):
+        return None
+    number = _number(whole, parameters)
     return digit(AffineExpr((), number), divisor.to_python(), None)
 
 
@@ -230,7 +231,7 @@ class SizeSet:
                 covered = covered.union(self._sizes_of(part))
         if not self.sizes.intersect(self.space.sizes).is_subset(covered):
             return None
-        for part in tuple(parts):
+        for part in tuple(parts) if len(parts) > 1 else ():
             others = [self._sizes_of(other) for other in parts if other is not part]
             if self._sizes_of(part).is_subset(union(others, covered.get_space())):
                 parts.remove(part)
@@ -256,11 +257,16 @@ class SizeSet:
         """Return whether all sizes that satisfy the facts are in the set."""
         return bool(self._sizes_of(facts).is_subset(self.sizes))
 
+    @cached_property
+    def _known(self) -> dict[tuple[Fact, ...], isl.Set]:
+        return {(): self.space.sizes}
+
     def _sizes_of(self, facts: Sequence[Fact]) -> isl.Set:
-        found = self.space.sizes
-        for fact in facts:
-            found = found.intersect(fact.sizes(self.space))
-        return found
+        """Return the assumed sizes that satisfy facts; those of their first ones are shared."""
+        key = tuple(facts)
+        if key not in self._known:
+            self._known[key] = self._sizes_of(key[:-1]).intersect(key[-1].sizes(self.space))
+        return self._known[key]
 
     def condition(self, *maps: Named) -> Condition:
         """Return the condition on sizes, those of maps, for being in the set."""
@@ -308,9 +314,8 @@ def _solutions(part: Sequence[Fact], assumed: Mapping[str, Assumption]) -> Itera
             return
         if _has_no_zero(number):
             return
-        factors = _factors(number)
-        if factors != [number]:
-            for factor in factors:
+        if (found := factors(number)) != [number]:
+            for factor in found:
                 yield from _solutions([*others, fact.of(factor)], assumed)
             return
         size, _, end = fact._bound or (number, "", 0)
@@ -335,22 +340,22 @@ def _has_no_zero(number: SizeExpr) -> bool:
     return bool(constant % gcd(*(c for m, c in number.terms if m)))
 
 
-def _factors(number: SizeExpr) -> list[SizeExpr]:
+def factors(number: SizeExpr) -> list[SizeExpr]:
     """Return factors whose product is 0 where a polynomial is, none of them a product of sizes.
 
     >>> m, n = SizeExpr.named("M"), SizeExpr.named("N")
-    >>> print(*_factors(2 * m * m * n + 5 * m - 5 * m * m - 2 * m * n))
+    >>> print(*factors(2 * m * m * n + 5 * m - 5 * m * m - 2 * m * n))
     2*N - 5 M - 1
     """
-    number = _primitive(number)
+    number = primitive(number)
     names = [x for x in sorted(number.atoms()) if isinstance(x, str)]
     for name in names if len(names) == len(number.atoms()) else ():
         rest = number.evaluate({name: 0})
-        factor = _primitive(number.evaluate({name: 1}) - rest)
+        factor = primitive(number.evaluate({name: 1}) - rest)
         if isinstance(factor, SizeExpr):
             other, left = divmod(number, factor)
             if left == 0 and isinstance(other, SizeExpr):
-                return [*_factors(factor), *_factors(other)]
+                return [*factors(factor), *factors(other)]
     return [number]
 
 
@@ -373,7 +378,7 @@ def _whole(number: Int) -> Int:
     return number
 
 
-def _primitive(number: Int) -> Any:
+def primitive(number: Int) -> Any:
     """Return a polynomial without the number and the product of sizes that divide it."""
     if isinstance(number, int):
         return number

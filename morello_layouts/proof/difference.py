@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby, product as every
 from math import prod
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
-from morello_layouts.core.expr.sizes import Int, Quotient, SizeAtom, SizeExpr
+from morello_layouts.core.expr.sizes import (
+    Int,
+    Quotient,
+    SizeAtom,
+    SizeExpr,
+    absolute,
+    is_nonnegative,
+)
 from morello_layouts.core.fields import frozen
 from morello_layouts.core.limits import PROOF_KINDS
+from morello_layouts.proof.conditions import factors, primitive
 from morello_layouts.proof.isl import (
     NotAffineError,
     Space,
@@ -26,24 +35,76 @@ Axes: TypeAlias = Sequence[tuple[Value, Int]]
 """Coordinates over axes in memory with the sizes of the axes, most major first."""
 
 
-class SizedDifference(Protocol):
-    """The difference of two offsets, which may be 0 at some sizes and not at others."""
-
-    @property
-    def space(self) -> Space:
-        """The coordinates, and the assumed sizes."""
-
-    @property
-    def factors(self) -> frozenset[SizeAtom]:
-        """The symbolic factors in it."""
-
-    def judged(self, case: Case) -> tuple[isl.Set, isl.Set]:
-        """Return the sizes of a case at which it may not be 0, and at which it certainly is not."""
-
-
-def sizes_of_equality(difference: SizedDifference) -> tuple[isl.Set, isl.Set]:
+def sizes_of_equality(difference: OffsetDifference) -> tuple[isl.Set, isl.Set]:
     """Return the sizes for which a difference is 0 everywhere, and the undecided sizes."""
-    return _by_cases(difference.factors, difference.space, difference.judged)
+    space = difference.space
+    return _by_cases(difference.factors, space, space.sizes, difference.judged)
+
+
+def sizes_without_changes(
+    changes: Iterable[Increment], shape: Sequence[Int], space: Space
+) -> tuple[isl.Set, isl.Set]:
+    """Return the sizes for which an array reaches no increment of a difference but by 0.
+
+    The second set has the undecided sizes: those at which the sign of some increment varies with
+    products of sizes that ISL does not know.
+    """
+    first: dict[tuple[Int, Int], Int] = {}  # of increments that are 0 together the first place
+    for one in changes:
+        size = 1 if one.dim is None else shape[one.dim]
+        is_certain = is_nonnegative(one.by - 1) or is_nonnegative(-one.by - 1)
+        key = size, 1 if is_certain else absolute(primitive(one.by))
+        first[key] = min(one.at, first.get(key, one.at))
+    equal = space.sizes
+    left = isl.Set.empty(equal.get_space())
+    hard: list[tuple[SizeExpr, isl.Set]] = []
+    for (size, by), at in first.items():
+        unreached = at_least(space.number(at - size), 0).params()
+        if isinstance(by, int):
+            equal = equal.intersect(unreached)
+            continue
+        zero = _zeros(by, space)
+        if zero is None:
+            hard.append((by, unreached))
+        elif any(isinstance(atom, Quotient) for atom in _atoms(by)):
+            # What is left, in inequalities: ISL's equations of quotients are nested.
+            equal = equal.subtract(space.sizes.subtract(unreached).subtract(zero).coalesce())
+        else:
+            equal = equal.intersect(unreached.union(zero))
+    for by, unreached in sorted(hard, key=lambda pair: len(pair[0].atoms())):
+        names = set(map(_base, by.atoms()))  # a size is known better by all of its quotients
+        atoms = {atom for _, n in first for atom in _atoms(n) if _base(atom) in names}
+        open_sizes = equal if left.is_empty() else equal.union(left)
+        same, unknown = _by_cases(atoms, space, open_sizes, partial(_judged, by, unreached))
+        if left.is_empty():
+            equal, left = same, unknown
+        else:
+            equal = equal.intersect(same)
+            left = same.union(unknown).subtract(equal)
+    return equal, left
+
+
+def _judged(by: SizeExpr, unreached: isl.Set, case: Case) -> tuple[isl.Set, isl.Set]:
+    """Return the sizes of a case at which an increment may be there, and at which it is."""
+    value, none = case.polynomial(by), isl.Set.empty(case.sizes.get_space())
+    there = none if value == 0 else case.sizes.subtract(unreached)
+    return there, there if _is_signed(value) else none
+
+
+def _atoms(number: Int) -> Iterable[SizeAtom]:
+    return number.atoms() if isinstance(number, SizeExpr) else ()
+
+
+def _zeros(number: SizeExpr, space: Space) -> isl.Set | None:
+    """Return the sizes for which a number is 0; None if ISL does not see them."""
+    found = isl.Set.empty(space.sizes.get_space())
+    for factor in factors(number):
+        try:
+            value = space.number(factor)
+        except NotAffineError:
+            return None
+        found = found.union(value.to_pw_aff().zero_set().params())
+    return found
 
 
 def decide_by_sizes(
@@ -68,24 +129,27 @@ def decide_by_sizes(
         refuted = union(map(surely_fails, cases), none)
         return wrong.intersect(case.sizes), refuted.intersect(case.sizes)
 
-    return _by_cases(_factors(values), space, judged)
+    return _by_cases(_factors(values), space, space.sizes, judged)
 
 
 def _by_cases(
-    factors: Iterable[SizeAtom], space: Space, judged: Callable[[Case], tuple[isl.Set, isl.Set]]
+    factors: Iterable[SizeAtom],
+    space: Space,
+    assumed: isl.Set,
+    judged: Callable[[Case], tuple[isl.Set, isl.Set]],
 ) -> tuple[isl.Set, isl.Set]:
-    assumed = space.sizes
+    """Return the assumed sizes for which no case is wrong, and the undecided ones."""
     none = isl.Set.empty(assumed.get_space())
     # Each factor precedes the factors that it bounds.
     ordered = sorted(factors, key=lambda name: (_base(name), -_divisor(name)))
     kinds: list[list[Case]] = []
     for _, group in groupby(ordered, _base):
-        kinds.append(list(_kinds(list(group), space)))
+        kinds.append(list(_kinds(list(group), space, assumed)))
         if prod(map(len, kinds)) > PROOF_KINDS:
             return none, assumed
     proved = left = none
     everywhere = True
-    for case in _cases(kinds, space):
+    for case in _cases(kinds, assumed):
         wrong, refuted = judged(case)
         if wrong.is_empty():
             proved = proved.union(case.sizes)
@@ -135,45 +199,6 @@ class OffsetDifference:
         different = union((_nonzero(group).params() for group in groups), none)
         unequal = union(map(_signed, groups), none)
         return different.intersect(case.sizes), unequal.intersect(case.sizes)
-
-
-@frozen(slots=False)
-class IncrementDifference:
-    """The difference of two offsets that are sums of functions of one coordinate each."""
-
-    changes: tuple[Increment, ...]  #: its increments.
-    space: Space  #: the coordinates, and the assumed sizes.
-
-    @property
-    def factors(self) -> frozenset[SizeAtom]:
-        """The symbolic factors in the increments."""
-        symbolic = (one.by for one in self.changes if isinstance(one.by, SizeExpr))
-        return frozenset(name for by in symbolic for name in by.atoms())
-
-    def judged(self, case: Case) -> tuple[isl.Set, isl.Set]:
-        """Return the sizes of a case at which it may not be 0, and at which it certainly is not."""
-        different = unequal = isl.Set.empty(case.sizes.get_space())
-        for one in self.changes:
-            by = case.polynomial(one.by)
-            if by == 0:
-                continue
-            there = self._reaches(one).intersect(case.sizes)
-            certain = there
-            if not _is_signed(by):
-                try:
-                    number = self.space.number(one.by)
-                except NotAffineError:
-                    certain = unequal
-                else:
-                    zero = number.to_pw_aff().zero_set().params()
-                    there = certain = there.subtract(zero)
-            different, unequal = different.union(there), unequal.union(certain)
-        return different, unequal
-
-    def _reaches(self, one: Increment) -> isl.Set:
-        """Return the sizes for which the array reaches the place of an increment."""
-        size = 1 if one.dim is None else self.space.shape[one.dim]
-        return at_least(self.space.number(size - one.at), 1).params()
 
 
 def _is_signed(polynomial: Int) -> bool:
@@ -246,10 +271,10 @@ class Case:
         return total
 
 
-def _cases(kinds: Sequence[Sequence[Case]], space: Space) -> Iterator[Case]:
+def _cases(kinds: Sequence[Sequence[Case]], assumed: isl.Set) -> Iterator[Case]:
     """Yield all combinations of the kinds of each size; together they cover all sizes."""
     for combination in every(*kinds):
-        sizes, values = space.sizes, dict[SizeAtom, Int]()
+        sizes, values = assumed, dict[SizeAtom, Int]()
         for kind in combination:
             sizes = sizes.intersect(kind.sizes)
             values.update(kind.factors)
@@ -257,7 +282,7 @@ def _cases(kinds: Sequence[Sequence[Case]], space: Space) -> Iterator[Case]:
             yield Case(sizes, values)
 
 
-def _kinds(group: Sequence[SizeAtom], space: Space) -> Iterator[Case]:
+def _kinds(group: Sequence[SizeAtom], space: Space, assumed: isl.Set) -> Iterator[Case]:
     """Yield the kinds of a size and its quotients.
 
     The size has its least value, or a larger one. Each quotient then has its least value, or a
@@ -265,7 +290,7 @@ def _kinds(group: Sequence[SizeAtom], space: Space) -> Iterator[Case]:
     """
     name = _base(group[0])
     least = _least(name, space)
-    others = space.sizes
+    others = assumed
     if least is not None:
         alone = _at(_number(name, space), least, at_minimum=True)
         yield Case(alone, {one: -(-least // _divisor(one)) for one in group})

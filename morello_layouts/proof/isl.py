@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 from itertools import accumulate
 from operator import mul
 
@@ -94,14 +94,14 @@ class Space:
     ) -> Space:
         """Return the coordinates of an array: ``d0, d1, …`` with 0 ≤ d_k < shape[k]."""
         bounds = {f"d{k}": Interval(0, n - 1) for k, n in enumerate(shape)}
-        space = Space.within(bounds, context, parameters or Parameters.of(shape))
-        return replace(space, shape=tuple(shape))
+        return Space.within(bounds, context, parameters or Parameters.of(shape), shape)
 
     @staticmethod
     def within(
         bounds: Mapping[str, Interval],
         context: isl.Context,
         parameters: Parameters = Parameters(),  # noqa: B008
+        shape: Sequence[Int] = (),
     ) -> Space:
         """Return named variables within their bounds, either of which may be None."""
         context = getattr(context, "opened", context)
@@ -122,7 +122,9 @@ class Space:
         domain = intersection(parts)
         if parameters.monomials:
             domain = domain.intersect_params(empty.sizes)
-        return Space(context, domain, variables, parameters)
+        found = Space(context, domain, variables, parameters, tuple(shape))
+        vars(found)["sizes"] = empty.sizes
+        return found
 
     @cached_property
     def coordinates(self) -> tuple[isl.Aff, ...]:
@@ -167,18 +169,16 @@ class Space:
     def _number(self, value: Int) -> isl.Aff:
         if isinstance(value, int):
             return isl.Aff.val_on_domain(self._local, self.val(value))
-        total = self.number(0)
-        for monomial, c in value.terms:
-            total = total.add(scaled(self._monomial(monomial), c))
-        return total
+        first, *others = (
+            scaled(self._monomial(m), c) if m else self.number(c) for m, c in value.terms
+        )
+        return reduce(isl.Aff.add, others, first)
 
     def _monomial(self, monomial: Monomial) -> isl.Aff:
         if monomial in self.parameters.monomials:
             k = self.parameters.monomials.index(monomial)
             return isl.Aff.var_on_domain(self._local, isl.dim_type.param, k)
         match monomial:
-            case ():
-                return self.number(1)
             case ((Quotient(divisor=int() as d) as quotient, 1),):
                 raised = quotient.numerator + (0 if quotient.exact else d - 1)
                 return self.number(raised).scale_down_val(self.val(d)).floor()

@@ -74,7 +74,7 @@ def test_for_all_sizes() -> None:
     assert ml.are_equivalent(rows, "f32[M,N]{1,0}").holds is True
     assert ml.is_injective(rows).holds is True
     tiled = ml.are_equivalent(rows, "f32[M,N]{1,0:T(8,128)}")
-    assert tiled.verdict == "equivalent iff N = 128, or M = 1 and N <= 127"
+    assert tiled.verdict == "equivalent iff N = 128, or M = 1 and N <= 128"
     pairs = ml.from_sympy({"i": "M", "j": "N"}, "N*i + 2*(j//2)")
     answer = ml.is_injective(pairs)
     assert answer.holds is False

@@ -398,3 +398,11 @@ def test_the_bytes_that_large_arrays_need(rows: int, columns: int, writes: Any, 
     answer = ml.agree(m, m, producer_bytes=room, writes=writes)
     last = offsets.max() if writes == "elements" else 1000 * 1024 - 1
     assert answer.writes.counterexample.needed == last + 1
+
+
+def test_a_budget_that_two_whole_buffers_spend(monkeypatch: pytest.MonkeyPatch) -> None:
+    """ISL's error was not caught."""
+    monkeypatch.setattr("morello_layouts.proof.ask.ISL_OPERATIONS", 3000)
+    pair = (f"f32[A,B,C,D]{{{how}}}" for how in ("0,1,3,2:T(3)", "0,1,2,3:T(128,2)(2,8)"))
+    answer = ml.agree(*pair, writes="buffer", reads="buffer")
+    assert (answer.covers, answer.definition.reason) == (False, "open for other sizes")

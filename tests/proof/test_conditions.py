@@ -11,7 +11,9 @@ import sympy
 from morello_layouts.core.expr import AffineExpr
 from morello_layouts.core.expr.affine import digit
 from morello_layouts.core.expr.sizes import Int, SizeExpr, ceil_quotient, exact_quotient
-from morello_layouts.proof.conditions import Fact, _factors
+from morello_layouts.proof.ask import isl_budget
+from morello_layouts.proof.conditions import Fact, _quotient, factors
+from morello_layouts.proof.isl import Parameters, Space
 
 M, N = (SizeExpr.named(name) for name in "MN")
 SYMBOLS = {name: sympy.Symbol(name, integer=True, positive=True) for name in "MN"}
@@ -68,4 +70,15 @@ def test_a_fact_at_one_size() -> None:
 
 def test_a_polynomial_in_rounded_sizes_stays_whole() -> None:
     number = (M - 1) * (ceil_quotient(N, 2) - 1)
-    assert _factors(number) == [number]
+    assert factors(number) == [number]
+
+
+def test_a_quotient_of_a_quotient_is_no_fact() -> None:
+    """The fraction before the inner one ended in a traceback."""
+    with isl_budget() as context:
+        space = Space.of((), context, Parameters.of([M]))
+        inner = space.number(M).scale_down_val(space.val(5)).floor()
+        outer = space.number(M).sub(inner).scale_down_val(space.val(3))
+        assert _quotient(outer, space.parameters) is None
+        whole = space.number(M).scale_down_val(space.val(3))
+        assert str(_quotient(whole, space.parameters)) == "M//3"

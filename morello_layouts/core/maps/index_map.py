@@ -167,15 +167,19 @@ class IndexMap(CoordinateMap):
         fixed = {one.name: one.lo for one in self.assumptions if one.lo == one.hi}
         # The pitch of a single row is a factor of 0: it is a size of the formula alone.
         everywhere = {**dict.fromkeys(self.reference_form.sizes(), 1), **values}
-        return IndexMap(
-            self.recipe.at(values),
-            map_ints(self.reference_form, partial(evaluated, values=everywhere)),
-            f"{self.source} at {', '.join(f'{n} = {v}' for n, v in sorted(values.items()))}",
-            self.warnings,
-            element_type=self.element_type,
-            names=self.names,
+        return replace(
+            self.steps_at(values),
+            reference_form=map_ints(
+                self.reference_form, cache(partial(evaluated, values=everywhere))
+            ),
+            source=f"{self.source} at {', '.join(f'{n} = {v}' for n, v in sorted(values.items()))}",
             origin=self.origin and self.origin.at({**fixed, **sizes}),
-            is_part=self.is_part,
+        )
+
+    def steps_at(self, values: Mapping[str, int]) -> IndexMap:
+        """Return the same for questions about steps alone: the formula stays as it is."""
+        return replace(
+            self, recipe=self.recipe.at(values), assumptions=(), size_symbols={}, origin=None
         )
 
     @cached_property

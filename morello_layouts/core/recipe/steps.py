@@ -6,13 +6,13 @@ A step changes the axes of an array as a whole.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property, partial
 from itertools import pairwise
 from math import prod
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from morello_layouts.core.expr.affine import AffineExpr, names_in, variable
-from morello_layouts.core.expr.sizes import Int, SizeExpr, is_nonnegative
+from morello_layouts.core.expr.sizes import Int, SizeExpr, evaluated, is_nonnegative
 from morello_layouts.core.expr.substitution import map_ints
 from morello_layouts.core.fields import Displayed, frozen
 from morello_layouts.core.limits import NUMBER_JUMPS
@@ -570,7 +570,7 @@ class Recipe(Displayed):
 
     def at(self, values: Mapping[str, int]) -> Recipe:
         """Return the recipe with numbers in place of its symbolic sizes; as :meth:`map_sizes`."""
-        return self.map_sizes(lambda n: n if isinstance(n, int) else n.evaluate(values))
+        return self.map_sizes(cache(partial(evaluated, values=values)))
 
     def __str__(self) -> str:
         parts = [brackets(self.shape)]
