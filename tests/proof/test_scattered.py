@@ -214,3 +214,11 @@ def test_random_questions_that_ended_in_an_error_have_a_verdict(text: str) -> No
         found = ask(m)
         assert found.holds is False
         assert ask(m.at(**found.counterexample.sizes)).holds is False
+
+
+def test_quotients_of_names_that_share_offsets_do_not_hang() -> None:
+    """ISL's last operations of a budget took more than 25 s."""
+    text = "affine_map<(d0, d1) -> (3*((12*d0 + d1) mod 4) + (6*d0 + d1) floordiv 4)>"
+    found = ml.is_injective(text, ("M", "N"))
+    assert (found.holds, found.decider) == (False, "sampling")
+    assert found.counterexample.sizes == {"M": 3, "N": 2}
