@@ -364,6 +364,9 @@ def _nki(call: Written) -> Any:
         found = " and ".join(shown(getattr(given, "name", given)) for given in (dtype, buffer))
         why = "the memories of AWS's NKI are sbuf, psum and hbm; a layout of NumPy has strides"
         _refuse(f"ndarray: expected a type and a memory of NKI, got {found}", why, fix)
+    if buffer.values:
+        why = "a memory of NKI is a value, without arguments"
+        _refuse(f"ndarray: expected {memory} alone, got {memory}(…)", why, fix)
     sizes = list(shape.values) if isinstance(shape, Written) else []
     if sizes and getattr(sizes[0], "name", "") == "par_dim":
         shape.values[0] = sizes.pop(0).get("size", 0)

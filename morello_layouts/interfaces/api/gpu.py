@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 
 from morello_layouts import notations
 from morello_layouts.core.checks import as_int, as_tuple, checked_coordinate, shown
-from morello_layouts.core.description import amount
+from morello_layouts.core.description import amount, listed
 from morello_layouts.core.layout import Layout
 from morello_layouts.core.limits import ACCESS_ELEMENTS
 from morello_layouts.core.maps import IndexMap
@@ -459,6 +459,12 @@ def _addressed(m: IndexMap) -> IndexMap:
             f"{m.source or m.shape}: expected one dimension or more, got none",
             "an access goes along the dimensions of an array",
             "give a shape such as (64, 64)",
+        )
+    if {*m.recipe.axis_names} - {"block", "offset"}:
+        raise UnsupportedError(
+            f"{m.source or m.shape} lies along {listed(m.recipe.axis_names)}",
+            "lanes ask a memory for addresses: registers, tiles and other devices have none in it",
+            "give the layout in memory; a layout of registers stands for the access",
         )
     sizes = (*m.recipe.shape, m.recipe.size)
     numbers = [

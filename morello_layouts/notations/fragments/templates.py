@@ -394,7 +394,7 @@ def _za_tile(length: int, found: re.Match[str]) -> Mapping[str, Operand]:
 
 def _outer_product(length: int, found: re.Match[str]) -> Mapping[str, Operand]:
     """The two vectors of an outer product; those of ``su`` and ``us`` are of one sign each."""
-    bits, a = int(found[2]), found[3].lower()
+    bits, a = int(found[2]), found[4].lower()
     types = [f"{found[1][0].lower()}{bits // 4}"] if found[1] else _OUTER[bits].split()
     if a not in types:
         what = f"{found[0]}: expected one of {', '.join(types)}, got {a}"
@@ -449,7 +449,7 @@ _LENGTH: Final = regex(r"(svl|zvl)(\d{1,9})b?\s+", re.IGNORECASE)
 _VECTORS: Final[Sequence[tuple[re.Pattern[str], tuple[str, int, int], _Read, str, str, Any]]] = (
     (regex(r"za(\d{1,9})\.([bhsdq])(?=\s|\Z)", re.IGNORECASE), ("svl", 128, 2048), _za_tile,
      "tile of Arm's array ZA", "svl512 za1.s", {}),
-    (regex(r"sv(su|us)?mop[as]_za(?(1)(?!16))(16|32|64)\[?_([a-z]+\d+)\]?_m(?=\s|\Z)",
+    (regex(r"sv(su|us)?mop[as]_za(?(1)(?!16))(16|32|64)(\[)?_([a-z]+\d+)(?(3)\])_m(?=\s|\Z)",
            re.IGNORECASE), ("svl", 128, 2048), _outer_product, "sum of outer products of Arm's SME",
      "svl512 svmopa_za32_s8_m A", {"C": "a tile: ask svl512 za0.s"}),
     (regex(r"v(u?int|b?float)(\d{1,9})m(f(?!1))?([1248])(?:x([2-8]))?_t(?=\s|\Z)", re.IGNORECASE),
