@@ -167,12 +167,7 @@ class SizeExpr:
     def __add__(self, other: Int) -> Int:
         if not isinstance(other, int | SizeExpr):  # a form, which adds sizes itself
             return NotImplemented
-        if isinstance(other, SizeExpr):
-            return _polynomial(self.terms + other.terms)
-        (monomial, c), *others = self.terms
-        if monomial:  # the constant is the first term
-            return SizeExpr((((), other), *self.terms)) if other else self
-        return _of_sorted((((), c + other), *others) if c + other else (*others,))
+        return self if other == 0 else _polynomial((*self.terms, *_terms(other)))
 
     __radd__ = __add__
 
@@ -506,14 +501,10 @@ def _polynomial(terms: Iterable[tuple[Monomial, int]]) -> Int:
     total: dict[Monomial, int] = {}
     for monomial, c in terms:
         total[monomial] = total.get(monomial, 0) + c
-    return _of_sorted(tuple(sorted((m, c) for m, c in total.items() if c)))
-
-
-def _of_sorted(terms: tuple[tuple[Monomial, int], ...]) -> Int:
-    """Return the polynomial with terms that are sorted, of as many monomials, and not 0."""
-    if not terms:
+    kept = tuple(sorted((m, c) for m, c in total.items() if c))
+    if not kept:
         return 0
-    return terms[0][1] if len(terms) == 1 and not terms[0][0] else SizeExpr(terms)
+    return kept[0][1] if len(kept) == 1 and not kept[0][0] else SizeExpr(kept)
 
 
 def _terms(value: Int) -> tuple[tuple[Monomial, int], ...]:
@@ -595,12 +586,6 @@ def _divmod(value: Int, by: Int) -> tuple[Int, Int]:
     """Divide by the leading term as long as it divides: value = quotient · by + rest."""
     if isinstance(value, int) and isinstance(by, int):
         return divmod(value, by)
-    if isinstance(by, int):
-        terms = _terms(value)
-        return (
-            _of_sorted(tuple((monomial, c // by) for monomial, c in terms if c % by == 0)),
-            _of_sorted(tuple((monomial, c) for monomial, c in terms if c % by)),
-        )
     lead, factor = max(_terms(by), key=lambda t: (_degree(t[0]), t[0]))
     left, quotient, rest = value, [], []
     while left:
