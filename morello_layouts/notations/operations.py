@@ -29,7 +29,7 @@ _TYPE: Final = regex(
     r"(?<![\w.])(?:tensor|memref|vector|!(?:ttg|triton_gpu|tt)\.memdesc|!xegpu\.tensor_desc)<"
     r"|(?<=> )<(?=\d)"
 )
-_TRITON: Final = regex(r"#(ttg|triton_gpu|ttig|triton_intel_gpu)\.")
+_TRITON: Final = regex(r"#(tt[in]?g|triton_(intel_)?gpu)\.")
 _QUOTED: Final = regex(r'"(?:[^"\\]++|\\.)*+"')
 _BRACKETS: Final = regex(r"->|[<>]=|[()<>\[\]{}]")
 _CLOSES: Final = {")": "(", ">": "<", "]": "[", "}": "{"}

@@ -267,7 +267,7 @@ NOTATIONS: Final = (
         "triton",
         "an encoding of Triton",
         regex(
-            r"\s*(!(?!xegpu)|-|\{\s*(register|lane|warp|block|offset)\b|(?=[#t])[\s\S]*#(ttg|triton_gpu|ttig|triton_intel_gpu)\.)"
+            r"\s*(!(?!xegpu)|-|\{\s*(register|lane|warp|block|offset)\b|(?=[#t])[\s\S]*#(tt[in]?g|triton_(intel_)?gpu)\.)"
         ),
         "triton.text:parse_triton",
         "triton:TritonLayout",

@@ -23,14 +23,16 @@ KINDS: Final = {
         "slice": "dim:number parent:encoding",
         "dot_op": "opIdx:number parent:encoding kWidth?:power",
         "nvidia_mma": f"versionMajor:number versionMinor?:number warpsPerCTA:sizes "
-        f"instrShape:sizes {_CLUSTER}",
+        f"instrShape:numbers {_CLUSTER}",
         "amd_mfma": f"version:number warpsPerCTA:sizes instrShape:sizes isTransposed:flag "
         f"tilesPerWarp?:sizes elementBitWidth?:power {_CLUSTER}",
         "amd_wmma": f"version:number isTranspose:flag ctaLayout?:warps warpsPerCTA?:sizes "
         f"tilesPerWarp?:sizes instrShape?:sizes {_CLUSTER}",
         "dpas": "repeatCount:power systolicDepth:power executionSize:power opsPerChan:power "
         "threadsPerWarp:power warpsPerCTA:sizes repCluster?:sizes",
-        "linear": "register:bases lane:bases warp:bases block?:bases",
+        **dict.fromkeys(
+            ("linear", "generic_linear"), "register:bases lane:bases warp:bases block?:bases"
+        ),
         "swizzled_shared": _SWIZZLED,
         "amd_rotating_shared": _SWIZZLED,
         "nvmma_shared": f"swizzlingByteWidth:number transposed:flag elementBitWidth:power "
@@ -38,12 +40,18 @@ KINDS: Final = {
         "padded_shared": f"paddings:paddings order?:order shape?:sizes offset?:bases "
         f"block?:bases {_CLUSTER}",
         "shared_linear": "offset:bases block?:bases alignment?:power",
+        "tensor_memory_encoding": "blockM:number blockN:power colStride:power CGALayout?:bases "
+        "twoCTAs?:flag fp4Padded?:flag",
+        "tensor_memory_scales_encoding": "CGALayout?:bases blockRepOrder?:word",
     }.items()
 }
 _TENSOR_CORES: Final = ("nvidia_mma", "amd_mfma", "amd_wmma", "dpas")
-MEMORY_KINDS: Final = tuple(kind for kind in KINDS if "shared" in kind)
+MEMORY_KINDS: Final = tuple(kind for kind in KINDS if "shared" in kind or "memory" in kind)
 _OUTSIDE: Final = ("paddings", "alignment")
 """Fields that stand outside of the braces."""
+
+ORDERS: Final = ("mnThenK", "kThenMn")
+"""In which order blocks of scale factors follow each other: rows first, or k."""
 
 Field: TypeAlias = tuple[str, Any]
 Rule: TypeAlias = tuple[Callable[["Encoding"], bool], str, str]
@@ -70,7 +78,7 @@ class Encoding(Displayed):
 
     kind: str = checked(_known)  #: such as ``blocked``.
     #: pairs (name, value). A value is an int, a bool, an encoding, or a tuple of ints, of bases, of
-    #: (interval, padding), or of (name, bases) for the warps of ``amd_wmma``.
+    #: (interval, padding), or of (name, bases) for the warps of ``amd_wmma``; a word of ``ORDERS``.
     fields: tuple[Field, ...]
 
     def __post_init__(self) -> None:
@@ -132,7 +140,9 @@ class Encoding(Displayed):
         for name in ("order", "warpsPerCTA", "shape", "CTAOrder"):
             if name in self:
                 return len(self.numbers(name))
-        known = self.get("rank", 2 if self.kind == "nvmma_shared" else None)
+        known = self.get(
+            "rank", 2 if self.kind == "nvmma_shared" or self.is_tensor_memory else None
+        )
         return next(map(len, self._vectors()), known)
 
     def _vectors(self) -> Iterator[tuple[int, ...]]:
@@ -143,8 +153,13 @@ class Encoding(Displayed):
 
     @property
     def is_memory(self) -> bool:
-        """Whether it places elements in shared memory."""
+        """Whether it places elements in shared or in tensor memory."""
         return self.kind in MEMORY_KINDS
+
+    @property
+    def is_tensor_memory(self) -> bool:
+        """Whether it places elements in the tensor memory of NVIDIA's Blackwell."""
+        return self.kind.startswith("tensor_memory")
 
     def get(self, name: str, default: Any) -> Any:
         """Return a field, or the default if it is absent."""
@@ -179,9 +194,10 @@ class Encoding(Displayed):
         inside = ", ".join(text for name, text in self.texts if name not in _OUTSIDE)
         before = "".join(f"{text} " for name, text in self.texts if name == "paddings")
         after = "".join(f", {text}" for name, text in self.texts if name == "alignment")
-        return (
-            f"#{'ttig' if self.kind == 'dpas' else 'ttg'}.{self.kind}<{before}{{{inside}}}{after}>"
-        )
+        if self.is_tensor_memory:
+            return f"#ttng.{self.kind}<{inside}>"
+        dialect = "ttig" if self.kind == "dpas" else "ttg"
+        return f"#{dialect}.{self.kind}<{before}{{{inside}}}{after}>"
 
 
 _ONE_EACH: Final = "give one for each dimension"
@@ -250,6 +266,11 @@ def _paddings(value: Any, _: str, part: Part) -> None:
         raise _wrong("intervals", "different ones", got, part, "write for example [64:+4]")
 
 
+def _word(value: Any, name: str, part: Part) -> None:
+    if value not in ORDERS:
+        raise _wrong(name, listed(ORDERS, "or"), _text(value), part, "write one of them")
+
+
 def _registers(value: Any, name: str, part: Part) -> None:
     if not isinstance(value, Encoding) or value.is_memory:
         fix = "write for example #ttg.blocked<…>"
@@ -263,12 +284,14 @@ _CHECKS: Final[Mapping[str, Check]] = {
     "number": _number,
     "power": _power,
     "flag": _flag,
+    "numbers": _numbers,
     "sizes": _list(_power),
     "order": _order,
     "bases": _bases,
     "warps": _warps,
     "paddings": _paddings,
     "encoding": _registers,
+    "word": _word,
 }
 
 
@@ -286,7 +309,7 @@ def _is_instruction(e: Encoding) -> bool:
     sizes = e.numbers("instrShape")
     if e.number("versionMajor") == 2:
         return sizes == (1,) * ((e.rank or 2) - 2) + (16, 8)
-    return len(sizes) >= 2 and sizes[0] == 16
+    return len(sizes) >= 2 and sizes[0] == 16 and sizes[1] in range(8, 257, 8)
 
 
 _MFMA: Final = ((16, 16), (32, 32), (4, 64), (64, 4))
@@ -326,7 +349,7 @@ _RULES: Final[Mapping[str, tuple[Rule, ...]]] = {
     "nvidia_mma": (
         _among("versionMajor", 2, 3),
         _RANK,
-        (_is_instruction, "instrShape", "[16, 8], or [16, n, k] of Hopper"),
+        (_is_instruction, "instrShape", "[16, 8], or [16, n, k] of Hopper, n a multiple of 8"),
     ),
     "amd_mfma": (
         _RANK,
@@ -363,6 +386,19 @@ _RULES: Final[Mapping[str, tuple[Rule, ...]]] = {
             ),
             "fp4Padded",
             "false, unless swizzlingByteWidth is 128 and elementBitWidth 8",
+        ),
+    ),
+    "tensor_memory_encoding": (
+        _among("blockM", 64, 128),
+        (
+            lambda e: not e.number("twoCTAs") or e.numbers("CGALayout")[:1] == ((1, 0),),
+            "CGALayout",
+            "[1, 0] first, as two blocks work together",
+        ),
+        (
+            lambda e: not e.number("fp4Padded") or e.number("colStride") == 1,
+            "colStride",
+            "1, as fp4Padded has gaps of its own",
         ),
     ),
     "padded_shared": (

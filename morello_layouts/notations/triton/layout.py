@@ -1,4 +1,4 @@
-"""Triton's layouts: registers and lanes of warps, and shared memory, at a tensor's shape.
+"""Triton's layouts: registers and lanes of warps, shared and tensor memory, at a tensor's shape.
 
 Source: triton 3.9, ``TritonGPUAttrDefs.td`` and ``LinearLayoutConversions.cpp``. Triton maps places
 to coordinates; a recipe maps coordinates to places, the first one if there are several.
@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import lru_cache, reduce
 from math import prod
 from operator import gt, xor
+from typing import Final
 
 from morello_layouts.core.checks import require_rank
 from morello_layouts.core.expr import AffineExpr
@@ -31,7 +32,7 @@ class TritonLayout(Layout):
     """An encoding of Triton, with the shape of its tensor if its text gives one.
 
     The axes of a layout of registers are ``block``, if there are several blocks, ``warp``, ``lane``
-    and ``register``. Offsets in shared memory are in elements.
+    and ``register``; of tensor memory ``row`` and ``col``. Offsets are in elements.
 
     >>> from morello_layouts import parse
     >>> layout = parse("#ttg.linear<{register = [[0, 1]], lane = [[0, 2], [1, 0]], warp = []}>")
@@ -137,15 +138,50 @@ def _lines(encoding: Encoding, shape: tuple[int, ...]) -> str:
 @lru_cache(maxsize=256)
 def _bases(encoding: Encoding, shape: tuple[int, ...]) -> Bases:
     found = bases_of(encoding, shape)
-    order = ("block", *((MEMORY,) if encoding.is_memory else ("warp", "lane", "register")))
+    order = ("block", *_axes(encoding))
     named = {name: tuple(found.get(name, ())) for name in order}
     return named if named["block"] else {name: named[name] for name in order[1:]}
 
 
+def _axes(encoding: Encoding) -> tuple[str, ...]:
+    if encoding.is_tensor_memory:
+        return "row", "col"
+    return (MEMORY,) if encoding.is_memory else ("warp", "lane", "register")
+
+
 @lru_cache(maxsize=256)
 def _recipe(encoding: Encoding, shape: tuple[int, ...]) -> Recipe:
-    found = recipe_of_bases(shape, _bases(encoding, shape))
-    return _padded(found, encoding.numbers("paddings"))
+    bases = _bases(encoding, shape)
+    if encoding.is_tensor_memory:
+        return _with_gaps(shape, bases)
+    return _padded(recipe_of_bases(shape, bases), encoding.numbers("paddings"))
+
+
+_PATHS: Final = 5
+"""Bits of a row in a quarter of tensor memory; the higher ones may hold a row several times."""
+
+
+def _with_gaps(shape: tuple[int, ...], bases: Bases) -> Recipe:
+    """The recipe of tensor memory: a bit of a place without a coordinate is a gap."""
+    gaps = {
+        name: [k for k, v in enumerate(vectors) if not any(v) and (name == "col" or k < _PATHS)]
+        for name, vectors in bases.items()
+        if name != "block"
+    }
+    kept = {
+        name: [v for k, v in enumerate(vectors) if k not in gaps.get(name, ())]
+        for name, vectors in bases.items()
+    }
+    found = recipe_of_bases(shape, kept)
+    steps, sizes = list(found.steps), [1 << len(vectors) for vectors in kept.values()]
+    for axis, name in enumerate(kept):
+        for k in gaps.get(name, ()):
+            tiles, counts = [None] * len(sizes), [1] * len(sizes)
+            halves = [*sizes[:axis], sizes[axis] >> k, 2 << k, *sizes[axis + 1 :]]
+            sizes[axis] *= 2
+            tiles[axis], counts[axis] = 1 << k, 2
+            steps += [Split(tuple(tiles)), Pad(tuple(halves)), Merge(tuple(counts))]
+    return replace(found, steps=tuple(steps))
 
 
 def _powers(shape: Sequence[Int]) -> tuple[int, ...]:
@@ -284,7 +320,7 @@ def _by_definition(
 def _spans(e: Encoding, shape: tuple[int, ...]) -> tuple[list[int], list[list[int]]]:
     """The bases as numbers, and for each bit what the lower bits reach: leading bits all differ."""
     bases = bases_of(e, shape)
-    names = ("offset", "register", "lane", "warp", "block")
+    names = ("offset", "register", "lane", "warp", "col", "row", "block")
     vectors = [_number(v, shape) for name in names for v in bases.get(name, ())]
     spans: list[list[int]] = [[]]
     for vector in vectors:

@@ -12,7 +12,7 @@ from math import prod
 from typing import TypeAlias
 
 from morello_layouts.errors import ShapeError, UnsupportedError
-from morello_layouts.notations.triton.encoding import Encoding
+from morello_layouts.notations.triton.encoding import ORDERS, Encoding
 
 Vector: TypeAlias = tuple[int, ...]
 """A coordinate in an array."""
@@ -204,6 +204,12 @@ def _nvidia_mma(e: Encoding, shape: list[int]) -> Bases:
     order = _row_major(len(shape))
     is_hopper = e.number("versionMajor") == 3
     sizes = e.numbers("instrShape")[: 2 if is_hopper else None]
+    if sizes[-1].bit_count() != 1:
+        raise UnsupportedError(
+            f"nvidia_mma: {sizes[-1]} columns have no layout of bits",
+            "Triton gives places to results of a power of two of columns alone",
+            "give an operand of the instruction, or instrShape with a power of two",
+        )
     tile = _nvidia_tile(sizes, 2, order, order)
     tile.spread_all("warp", e.numbers("warpsPerCTA"), _k_first(len(shape), int(is_hopper)))
     return _with_blocks(tile, _blocks(e, len(shape)), shape)
@@ -440,6 +446,37 @@ def _packed(column: int, in_pairs: bool) -> int:
     return column // 16 * 8 + column % 8 if in_pairs else column
 
 
+def _tensor_memory(e: Encoding, shape: list[int]) -> Bases:
+    """Columns of 32 bits in 128 rows; of 64 rows in one block, each 16 take turns with others."""
+    part, rows, stride = _part(e, shape), e.number("blockM"), e.number("colStride")
+    columns = min(e.number("blockN"), part[1])
+    if part[0] < rows:
+        raise ShapeError(
+            f"tensor_memory_encoding: expected {rows} rows or more of a block, got {part[0]}",
+            "an instruction has blockM rows",
+            "give more rows, or a smaller blockM",
+        )
+    tile = Tile(2, (0, 1), "col").repeat("col", stride << e.number("fp4Padded"))
+    if rows == 128 or e.number("twoCTAs"):
+        tile.spread("row", rows, 0).spread("col", columns, 1)
+        if rows == 64:
+            tile.bases["row"].append(tile.bases["col"].pop())
+    else:
+        tile.spread("row", 16, 0).spread("col", columns, 1)
+        other = (64, 0) if part[0] > 64 else (0, columns) if part[1] > columns else (0, 0)
+        tile.bases["row"] += [other, (16, 0), (32, 0)]
+        tile.sizes = extents([v for own in tile.bases.values() for v in own], 2)
+    return dict(tile.fit(part).times({"block": _blocks(e, 2)}).bases)
+
+
+def _scales(e: Encoding, shape: list[int]) -> Bases:
+    """Blocks of 128 by 4 scale factors in 32 rows; each quarter of the rows has them all."""
+    part, k_first = _part(e, shape), e.get("blockRepOrder", "") == ORDERS[1]
+    tile = Tile(2, (1, 0) if k_first else (0, 1), "col").spread("row", 32, 0).repeat("row", 4)
+    tile.spread("col", 4, 1).spread("col", 4 if part[0] > 64 else 2, 0)
+    return dict(tile.fit(part).times({"block": _blocks(e, 2)}).bases)
+
+
 def _shared_linear(e: Encoding, _: list[int]) -> Bases:
     return {"offset": e.numbers("offset"), "block": e.numbers("block")}
 
@@ -461,11 +498,14 @@ _RULES = {
     "amd_wmma": _wmma,
     "dpas": _dpas,
     "linear": _linear,
+    "generic_linear": _linear,
     "swizzled_shared": _swizzled,
     "amd_rotating_shared": _swizzled,
     "nvmma_shared": _nvmma,
     "shared_linear": _shared_linear,
     "padded_shared": _padded,
+    "tensor_memory_encoding": _tensor_memory,
+    "tensor_memory_scales_encoding": _scales,
 }
 _DOTS = {
     "blocked": _fma_dot,

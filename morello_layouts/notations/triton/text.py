@@ -15,7 +15,7 @@ from morello_layouts.core.limits import MAP_TEXT
 from morello_layouts.errors import LayoutError
 from morello_layouts.notations.grammar import INT, NAME, Defining, Syntax, Terminal, Token, integer
 from morello_layouts.notations.text import NUMBER, Note, Rule, field, made, many, row, word
-from morello_layouts.notations.triton.encoding import Encoding
+from morello_layouts.notations.triton.encoding import ORDERS, Encoding
 from morello_layouts.notations.triton.layout import TritonLayout
 
 _GLUON: Final = """
@@ -38,12 +38,19 @@ cga_layout=CGALayout
 PaddedSharedLayout padded_shared interval_padding_pairs=paddings offset_bases=offset \
 cga_layout=block shape=
 SharedLinearLayout shared_linear offset_bases=offset block_bases=block alignment=alignment
+TensorMemoryLayout tensor_memory_encoding block=blockM col_stride=colStride cga_layout=CGALayout \
+two_ctas=twoCTAs fp4_padded=fp4Padded
+TensorMemoryScalesLayout tensor_memory_scales_encoding cga_layout=CGALayout
 """
 
 GLUON: Final[dict[str, tuple[str, dict[str, str]]]] = {
     name: (kind, dict(pair.split("=") for pair in fields))
     for name, kind, *fields in map(str.split, _GLUON.strip().split("\n"))
 }
+
+
+_ABSENT: Final = ("CGALayout", "block", "fp4Padded", "twoCTAs")
+"""Fields that MLIR prints only if they are not empty or false."""
 
 
 def nested(value: Any) -> Any:
@@ -75,7 +82,16 @@ def gluon_encoding(name: str, fields: dict[str, Any]) -> Encoding:
             major, minor = (*given, 0)[:2]
             found += [(key, int(major)), ("versionMinor", int(minor))]
             continue
-        if not key or given is None or (key in ("CGALayout", "block", "fp4Padded") and not given):
+        if key == "blockM":
+            sizes = nested(given)
+            if not isinstance(sizes, tuple) or len(sizes) != 2:
+                what = f"blockM: expected two sizes, got {given}"
+                raise LayoutError(
+                    what, "a block has rows and columns", "write for example (128, 64)"
+                )
+            found += zip((key, "blockN"), sizes, strict=True)
+            continue
+        if not key or given is None or (key in _ABSENT and not given):
             continue
         if key == "parent" and not isinstance(given, Encoding):
             field = encoding_of(given)
@@ -95,10 +111,11 @@ _SYNTAX: Final = Syntax(
 _TYPE: Final = Terminal("a type", r"tensor\b|!(ttg|triton_gpu|tt)\.memdesc\b")
 _DIM: Final = Terminal("a size and 'x'", "[0-9]+x")
 _ELEMENT: Final = Terminal("an element type", "[A-Za-z][A-Za-z0-9]*")
-_EXTRA: Final = Terminal(
-    "a memory space", r"#(ttg|triton_gpu)\.shared_memory|mutable|[0-9]+(x[0-9]+)*"
+_SPACE: Final = Terminal(
+    "a memory space", r"#(ttg|triton_gpu)\.shared_memory|#ttng\.tensor_memory\b"
 )
-_KIND: Final = Terminal("an encoding", r"#(ttg|triton_gpu|ttig|triton_intel_gpu)\.[A-Za-z_0-9]+")
+_EXTRA: Final = Terminal("a memory space", r"mutable|[0-9]+(x[0-9]+)*")
+_KIND: Final = Terminal("an encoding", r"#(tt[in]?g|triton_(intel_)?gpu)\.[A-Za-z_0-9]+")
 _ALIAS: Final = Terminal("an alias", "#[A-Za-z_][A-Za-z0-9_$]*(?![A-Za-z0-9_$.])")
 _FLAG: Final = Terminal("true or false", r"(true|false)\b")
 # LinearLayout::toString writes "- lane=1 -> (0, 2)", "lane=2 -> (0, 4)" and so on.
@@ -123,13 +140,14 @@ _OLD_FIELDS: Final = {
 def parse_triton(text: str, aliases: Mapping[str, Any] | None = None) -> TritonLayout:
     """Parse an encoding, a type that has one, or a linear layout, after definitions of aliases."""
     source = Defining(text, _SYNTAX, aliases)
-    encoding: Any = source.definitions(_ALIAS, lambda: _ENCODING.read(source, None, True))
+    source.definitions(_ALIAS, lambda: source.take(_SPACE) or _ENCODING.read(source, None, True))
     start = source.take(_KIND, _TYPE, "{", "-", NAME)
     if start is None:
         source.end()
-        if len(source.aliases) != 1:
+        known = [each for each in source.aliases.values() if isinstance(each, Encoding)]
+        if len(known) != 1:
             raise source.no_type("encodings", "tensor<32x32xf16, #blocked>")
-        return TritonLayout(encoding)
+        return TritonLayout(known[0])
     if start not in ("{", "-"):
         source.move(start.start)
     found = _FIRST.get(start.kind, _LINES).read(source, None, True)
@@ -152,11 +170,13 @@ def _kind_and_fields(source: Defining, note: Note | None, _: bool) -> tuple[str,
         if part:
             part.mark(token.start + len(token))
         fields.append(("paddings", _PADDINGS.read(source, part, True)))
-    source.need("{")
-    fields += source.series(lambda: _field(source, note, kind), "}")
-    while source.take(","):
-        fields.append(_field(source, note, kind))
-    source.need(">")
+    if source.take("{") or not kind.startswith("tensor_memory"):
+        fields += source.series(lambda: _field(source, note, kind), "}")
+        while source.take(","):
+            fields.append(_field(source, note, kind))
+        source.need(">")
+    else:
+        fields += source.series(lambda: _field(source, note, kind), ">")
     return _modern(kind, [(name, value) for name, value in fields if name])
 
 
@@ -196,18 +216,23 @@ def _value(source: Defining, note: Note | None, _: bool) -> Any:
         return _VALUES.read(source, note, True)
     if token == "{":
         return tuple(source.series(lambda: _field(source, None), "}"))
+    if token.kind is NAME:
+        if token not in ORDERS:
+            raise source.error(f"an unexpected {token}", "write a number", token.start)
+        return str(token)
     return _encoding(source, token)
 
 
 def _encoding(source: Defining, token: Token) -> Encoding:
-    found: Encoding
+    found: Any
     if token.kind is _KIND:
         source.move(token.start)
         found = _ENCODING.read(source, None, True)
-    elif token.kind is _ALIAS:
-        found = source.defined(token, "its use", "#ttg.blocked<…>")
     else:
-        raise source.error(f"an unexpected {token}", "write a number", token.start)
+        found = source.defined(token, "its use", "#ttg.blocked<…>")
+    if not isinstance(found, Encoding):
+        fix = f"write the encoding before {token}"
+        raise source.error(f"{token} is a memory space", fix, token.start)
     return found
 
 
@@ -240,11 +265,22 @@ def _element(source: Defining, note: Note | None, _: bool) -> str:
     return f"{name}<{', '.join(pointed)}>"
 
 
+def _extra(source: Defining, *_: Any) -> str:
+    """Read what follows an encoding; a memory space may have an alias."""
+    found = source.need(_EXTRA, _SPACE, _ALIAS)
+    if found.kind is not _ALIAS:
+        return str(found)
+    space = source.defined(found, "its use", "#ttg.shared_memory")
+    if isinstance(space, Encoding):
+        raise source.error(f"{found} is an encoding", "write a memory space", found.start)
+    return str(space)
+
+
 def _typed(kind: str, layout: TritonLayout) -> TritonLayout:
     encoding = layout.encoding
     if encoding.is_memory == (kind == "tensor"):
         what = f"a {kind} has no encoding {encoding.kind}"
-        why = "a tensor lies in registers, a memdesc in shared memory"
+        why = "a tensor lies in registers, a memdesc in shared or tensor memory"
         fix = f"write {'!ttg.memdesc' if encoding.is_memory else 'tensor'}"
         raise LayoutError(what, why, fix)
     return layout
@@ -266,7 +302,7 @@ _TYPED: Final = made(
             field(
                 "encoding", Rule(lambda source, *_: _encoding(source, source.need(_KIND, _ALIAS)))
             ),
-            field("after", many(row(",", word(_EXTRA)))),
+            field("after", many(row(",", Rule(_extra)))),
             ">",
         ),
     ),
@@ -339,11 +375,14 @@ _KINDS: Final = {
     "amd_wmma": "the result of AMD's matrix cores, 32 lanes",
     "dpas": "the result of Intel's matrix engines, 16 lanes",
     "linear": "registers and lanes by their bases",
+    "generic_linear": "registers and lanes by their bases, which may exchange places",
     "swizzled_shared": "shared memory, rows xored with their phase",
     "amd_rotating_shared": "shared memory, rows xored with their phase and block",
     "nvmma_shared": "shared memory as TMA and wgmma read it",
     "padded_shared": "shared memory with gaps",
     "shared_linear": "shared memory by its bases",
+    "tensor_memory_encoding": "tensor memory of matrix instructions",
+    "tensor_memory_scales_encoding": "tensor memory of scale factors, each in four quarters",
 }
 _FIELDS: Final = {
     "sizePerThread": "the block of each thread",
@@ -381,7 +420,12 @@ _FIELDS: Final = {
     "maxPhase": "phases, then again the first one",
     "swizzlingByteWidth": "bytes of a row in which chunks of 16 are xored with the row; 0 for none",
     "transposed": "whether the first dimension is the fastest",
-    "fp4Padded": "whether 8 of 16 bytes are gaps",
+    "fp4Padded": "whether half of the bytes are gaps, as four-bit floats have them",
+    "blockM": "rows of an instruction",
+    "blockN": "columns of an instruction",
+    "colStride": "columns from one element to the next",
+    "twoCTAs": "whether two blocks compute together",
+    "blockRepOrder": "whether blocks follow each other along rows or k first",
     "paddings": "the interval in elements, and the gap after each",
 }
 
@@ -395,6 +439,8 @@ def describe(layout: TritonLayout, shape: Sequence[int] | None = None) -> Descri
         names = listed([dim.name for dim in dims])
         parts.insert(0, Part("x".join(map(str, layout.shape)), f"sizes of {names}"))
     kind = "Triton shared memory" if layout.encoding.is_memory else "Triton registers"
+    if layout.encoding.is_tensor_memory:
+        kind = "Triton tensor memory"
     headline = _KINDS[layout.encoding.kind]
     return Description(str(layout), kind, headline, dims, tuple(parts), axes)
 

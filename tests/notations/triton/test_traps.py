@@ -156,6 +156,34 @@ def test_aliases_and_types() -> None:
     assert str(ml.parse(str(pointers))) == str(pointers)
 
 
+def test_a_memory_space_has_an_alias_as_in_files() -> None:
+    """What is not of tensor memory's element is a gap: of 64 rows each second 16."""
+    space = "#smem = #ttg.shared_memory\n"
+    text = "#ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>"
+    layout = ml.parse(f"{space}#s = {text}\n!ttg.memdesc<8x8xf16, #s, #smem, mutable>")
+    assert str(layout) == f"!ttg.memdesc<8x8xf16, {text}, #ttg.shared_memory, mutable>"
+    assert str(ml.parse(f"{space}#s = {text}")) == text
+    m = ml.index_map(
+        "#ttng.tensor_memory_encoding<blockM = 64, blockN = 8, colStride = 2>", (64, 8)
+    )
+    assert dict(m.place(17, 3)) == {"row": 33, "col": 6}
+    assert m.element(row=16, col=0) is None
+    assert m.element(row=33, col=7) is None
+    assert ml.verify(m).holds
+
+
+def test_results_of_48_columns_have_operands_in_registers() -> None:
+    mma = (
+        "#ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], "
+        "instrShape = [16, 48, 16]}>"
+    )
+    operand = ml.parse(f"#ttg.dot_op<{{opIdx = 0, parent = {mma}, kWidth = 2}}>")
+    fragment = "wgmma.mma_async.sync.aligned.m64n48k16.f32.f16.f16 A"
+    assert ml.are_equivalent(fragment, operand, (64, 16)).holds
+    with pytest.raises(ml.UnsupportedError, match="48 columns have no layout of bits"):
+        ml.index_map(mma, (64, 64))
+
+
 def test_bases_alone_and_in_lines() -> None:
     text = """- register=1 -> (0, 1)
 - lane=1 -> (0, 2)

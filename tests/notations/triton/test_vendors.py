@@ -6,6 +6,7 @@ from itertools import product
 from math import log2
 from typing import Any
 
+import numpy as np
 import pytest
 
 import morello_layouts as ml
@@ -174,6 +175,29 @@ def test_other_instructions(instruction: str, result: str, width: int, operand_n
     if number is not None:
         encoding = f"#ttg.dot_op<{{opIdx = {number}, parent = {result}, kWidth = {width}}}>"
     assert ml.are_equivalent(fragment, encoding, fragment.sizes).holds
+
+
+TENSOR_MEMORY = [  # the operand of tcgen05 as CUTLASS has it, and Triton's fields
+    ("cta_group::1.kind::f16.m128n64k16 D", "blockM = 128, blockN = 64, colStride = 1"),
+    ("cta_group::1.kind::f16.m64n64k16 D", "blockM = 64, blockN = 64, colStride = 1"),
+    ("cta_group::2.kind::f16.m256n64k16 D",
+     "blockM = 128, blockN = 64, colStride = 1, CGALayout = [[1, 0]], twoCTAs = true"),
+    ("cta_group::2.kind::f16.m128n64k16 D",
+     "blockM = 64, blockN = 64, colStride = 1, CGALayout = [[1, 0]], twoCTAs = true"),
+    ("cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::1X.m128n128k32 SFA", ""),
+    ("cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::4X.m128n128k64 SFB", ""),
+]  # fmt: skip
+
+
+@each_row("operand, fields", TENSOR_MEMORY)
+def test_tensor_memory_of_two_vendors(operand: str, fields: str) -> None:
+    """The axes have other names; the places are the same."""
+    one = ml.index_map(f"tcgen05.mma.{operand}")
+    kind = "tensor_memory_encoding" if fields else "tensor_memory_scales_encoding"
+    other = ml.index_map(f"#ttng.{kind}<{fields}>", one.shape)
+    at = np.indices(one.shape)
+    assert (one(*at) == other(*at)).all()
+    assert (one.size, one.recipe.replicas) == (other.size, other.recipe.replicas)
 
 
 # Intel's dpas, as the pictures of TritonIntelGPUAttrDefs.td show it: no machine of ours ran it.
