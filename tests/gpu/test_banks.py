@@ -71,6 +71,9 @@ def test_conflicts_of_registers_are_triton_s() -> None:
         if found.has_conflicts != bool(row["conflicts"]):
             others.append(row)
     assert len(others) == 1
+    merged = ml.bank_conflicts(others[0]["shared"], others[0]["registers"], bits=16)
+    assert merged.unmerged == merged.wavefronts  # the verdict alone is by the rule, and says so
+    assert "as many wavefronts, in phases of fewer ways, without this rule" in str(merged)
     stored = ml.bank_conflicts(others[0]["shared"], f"store {others[0]['registers']}", bits=16)
     assert stored.has_conflicts == bool(others[0]["conflicts"])
 

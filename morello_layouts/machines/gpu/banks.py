@@ -90,7 +90,8 @@ class BankConflicts(Displayed):
     #: array: what they get there is not an element.
     past_edge: int = 0
     gpu: str = "nvidia"  #: the kind of GPU.
-    #: the rounds if two phases with equal addresses did not merge; 0 if this changes nothing.
+    #: the rounds if two phases with equal addresses did not merge; 0 if this changes neither them
+    #: nor the ways.
     unmerged: int = 0
 
     @property
@@ -128,7 +129,10 @@ class BankConflicts(Displayed):
         lines.append(f"  {self.cost}")
         if self.unmerged:
             merged = "two phases merge, since lanes ask for equal addresses in pairs"
-            lines.append(f"  {merged}: {count(self.unmerged, 'wavefront')} without this rule")
+            other = count(self.unmerged, "wavefront")
+            if self.unmerged == self.wavefronts:
+                other = "as many wavefronts, in phases of fewer ways,"
+            lines.append(f"  {merged}: {other} without this rule")
         if self.gpu != NVIDIA.name:
             lines.append(f"  on {self.gpu}, by rules that no GPU of ours confirmed")
         return lines + _past_edge(self.past_edge, self.vector)
@@ -182,9 +186,14 @@ def conflicts_of(
     width = addresses.width
     found = Counted(*totals, requests.total, kept, asked, width, requests.vector, past, banks)
     apart = rounds_of(addresses, np.minimum(phase_lanes, ROUND // max(width, WORD)), banks)
-    unmerged = int(apart.sum()) if memory is NVIDIA else totals[0]
-    report = _report(m, access, bits, found)
-    return replace(report, gpu=memory.name, unmerged=0 if unmerged == totals[0] else unmerged)
+    report = replace(_report(m, access, bits, found), gpu=memory.name)
+    return report if memory is not NVIDIA else _apart(report, int(apart.sum()), apart.max(initial=0))
+
+
+def _apart(report: BankConflicts, rounds: int, ways: int) -> BankConflicts:
+    """Return the report with the rounds of phases that do not merge, if this changes anything."""
+    is_same = rounds == report.wavefronts and ways == report.ways
+    return replace(report, unmerged=0 if is_same else rounds)
 
 
 PhaseLanes: TypeAlias = dict[int, tuple[int, tuple[int, ...]]]
@@ -241,7 +250,8 @@ def _by_lane(m: IndexMap, access: Numbered, bits: int, at: Start) -> BankConflic
     every = _lanes(m, access, bits, numbering, kept * lanes)
     width = max(8, numbering.vector * bits)
     piece = alignment(width) // 8
-    rounds = phases = most = apart = 0
+    rounds = phases = most = 0
+    apart = list[int]()
     worst: PhaseLanes = {}
     for k in range(0, kept * lanes, lanes):
         for step in range(0, width // 8, piece):
@@ -257,14 +267,14 @@ def _by_lane(m: IndexMap, access: Numbered, bits: int, at: Start) -> BankConflic
                 rounds, phases = rounds + ways, phases + (ways > 0)
                 if ways > most:
                     most, worst = ways, own
-            apart += sum(
+            apart += [
                 _ways(_phase(asked, begin, plain), piece) for begin in range(0, lanes, plain)
-            )
+            ]
     ends = (at[-1] + numbering.vector for _, at in every.values())
     past = sum(end > m.shape[-1] for end in ends)
     counts = (rounds, phases, numbering.total, kept)
     report = _report(m, access, bits, Counted(*counts, worst, piece, numbering.vector, past))
-    return replace(report, unmerged=0 if apart == rounds else apart)
+    return _apart(report, sum(apart), max(apart, default=0))
 
 
 def _phase(asked: PhaseLanes, begin: int, size: int) -> PhaseLanes:
