@@ -187,7 +187,9 @@ def conflicts_of(
     found = Counted(*totals, requests.total, kept, asked, width, requests.vector, past, banks)
     apart = rounds_of(addresses, np.minimum(phase_lanes, ROUND // max(width, WORD)), banks)
     report = replace(_report(m, access, bits, found), gpu=memory.name)
-    return report if memory is not NVIDIA else _apart(report, int(apart.sum()), apart.max(initial=0))
+    if memory is not NVIDIA:
+        return report
+    return _apart(report, int(apart.sum()), int(apart.max(initial=0)))
 
 
 def _apart(report: BankConflicts, rounds: int, ways: int) -> BankConflicts:

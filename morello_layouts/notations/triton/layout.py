@@ -176,7 +176,8 @@ def _with_gaps(shape: tuple[int, ...], bases: Bases) -> Recipe:
     steps, sizes = list(found.steps), [1 << len(vectors) for vectors in kept.values()]
     for axis, name in enumerate(kept):
         for k in gaps.get(name, ()):
-            tiles, counts = [None] * len(sizes), [1] * len(sizes)
+            tiles: list[int | None] = [None] * len(sizes)
+            counts = [1] * len(sizes)
             halves = [*sizes[:axis], sizes[axis] >> k, 2 << k, *sizes[axis + 1 :]]
             sizes[axis] *= 2
             tiles[axis], counts[axis] = 1 << k, 2
