@@ -269,9 +269,7 @@ def _by_lane(m: IndexMap, access: Numbered, bits: int, at: Start) -> BankConflic
                 rounds, phases = rounds + ways, phases + (ways > 0)
                 if ways > most:
                     most, worst = ways, own
-            apart += [
-                _ways(_phase(asked, begin, plain), piece) for begin in range(0, lanes, plain)
-            ]
+            apart += [_ways(_phase(asked, begin, plain), piece) for begin in range(0, lanes, plain)]
     ends = (at[-1] + numbering.vector for _, at in every.values())
     past = sum(end > m.shape[-1] for end in ends)
     counts = (rounds, phases, numbering.total, kept)
