@@ -187,14 +187,13 @@ def conflicts_of(
     found = Counted(*totals, requests.total, kept, asked, width, requests.vector, past, banks)
     apart = rounds_of(addresses, np.minimum(phase_lanes, ROUND // max(width, WORD)), banks)
     report = replace(_report(m, access, bits, found), gpu=memory.name)
-    if memory is not NVIDIA:
-        return report
-    return _apart(report, int(apart.sum()), int(apart.max(initial=0)))
+    most = int(apart.max(initial=0))
+    return _apart(report, int(apart.sum()), most) if memory is NVIDIA else report
 
 
 def _apart(report: BankConflicts, rounds: int, ways: int) -> BankConflicts:
     """Return the report with the rounds of phases that do not merge, if this changes anything."""
-    is_same = rounds == report.wavefronts and ways == report.ways
+    is_same = (rounds, ways) == (report.wavefronts, report.ways)
     return replace(report, unmerged=0 if is_same else rounds)
 
 
