@@ -414,7 +414,7 @@ READERS: Final[dict[str, Callable[[Written], Any]]] = {
 }
 
 _GLUON: Final = regex(
-    r"(\w+\.)*\w*(Shared|Distributed|Linear|Operand|Blocked|Slice|AMDMFMA|TensorMemory)\w*Layout\("
+    r"(\w+\.)*\w*(Shared|Distributed|Linear|Operand|Blocked|Slice|AMD|TensorMemory)\w*Layout\("
 )
 _BEFORE: Final = regex(
     r"\s*(?:(?:using|auto|const|constexpr|static)\s+)*(?:[A-Za-z_]\w*\s*=(?!=)\s*)?"

@@ -203,7 +203,7 @@ def by_view(layout: Any, shape: list[int]) -> Callable[[Any], bool]:
 
 def of_triton() -> Iterator[Case]:
     from triton.experimental.gluon.language import _layouts as gl
-    from triton.experimental.gluon.language.amd._layouts import AMDMFMALayout
+    from triton.experimental.gluon.language.amd._layouts import AMDMFMALayout, AMDWMMALayout
 
     blocked = gl.BlockedLayout([1, 4], [8, 4], [4, 1], [1, 0])
     mma = gl.NVMMADistributedLayout([2, 0], [2, 2], [16, 8])
@@ -218,6 +218,7 @@ def of_triton() -> Iterator[Case]:
         (gl.NVMMASharedLayout(64, 8, transposed=True), [64, 64]),
         (gl.SharedLinearLayout([[0, 1], [0, 2], [1, 0], [2, 2]]), [4, 4]),
         (AMDMFMALayout(3, [32, 32, 8], True, [2, 2]), [64, 64]),
+        (AMDWMMALayout(2, True, [[0, 1], [1, 0]], [[2, 0]]), [64, 64]),
     ):
         yield f"gluon {type(layout).__name__}", layout, tuple(shape), by_view(layout, shape)
 

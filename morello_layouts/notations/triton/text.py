@@ -30,6 +30,8 @@ instr_shape=instrShape cga_layout=CGALayout
 AMDMFMALayout amd_mfma version=version instr_shape=instrShape transposed=isTransposed \
 warps_per_cta=warpsPerCTA element_bitwidth=elementBitWidth tiles_per_warp=tilesPerWarp \
 cga_layout=CGALayout
+AMDWMMALayout amd_wmma version=version transposed=isTranspose warp_bases= reg_bases= \
+instr_shape=instrShape cga_layout=CGALayout rank=
 NVMMASharedLayout nvmma_shared swizzle_byte_width=swizzlingByteWidth \
 element_bitwidth=elementBitWidth rank=rank transposed=transposed fp4_padded=fp4Padded \
 cga_layout=CGALayout
@@ -76,6 +78,9 @@ def gluon_encoding(name: str, fields: dict[str, Any]) -> Encoding:
     if name == "NVMMASharedLayout":
         fields = {"transposed": False, **fields}
     found: list[tuple[str, Any]] = []
+    if name == "AMDWMMALayout":
+        bases = ("register", fields.get("reg_bases")), ("warp", fields.get("warp_bases"))
+        found.append(("ctaLayout", tuple((key, nested(given)) for key, given in bases if given)))
     for own, given in fields.items():
         key, field = names[own], given
         if key == "versionMajor":
