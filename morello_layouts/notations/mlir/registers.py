@@ -6,7 +6,7 @@ lanes of 32 bits; ``LayoutAttr`` and ``SliceAttr`` of XeGPU's, and its ``genCoor
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ from morello_layouts.core.recipe.steps import Scatter, Step, Window
 from morello_layouts.core.recipe.views import reshape_steps
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.notations.documents import row_major
+from morello_layouts.notations.fragments.layout import Axis, FragmentLayout
 
 _SUBLANES: Final = 8
 _LANES: Final = 128
@@ -286,22 +287,20 @@ class XegpuLayout(Layout):
             raise _wrong_xegpu(f"dims = {[*dims]}", "a slice names dimensions, each once")
         return replace(self, sliced=tuple(sorted((*self.sliced, *(kept[k] for k in dims)))))
 
-    def _axes(self, shape: tuple[int, ...]) -> dict[str, list[DimDigit]]:
-        """Return the digits of each axis."""
-        require_rank(shape, self.rank - len(self.sliced), str(self))
+    def _fragment(self, shape: tuple[int, ...]) -> FragmentLayout:
+        """Return the digits of each axis at a shape."""
         dims = iter(range(len(shape)))
         own = [[*self._cut(k, None if k in self.sliced else next(dims), shape)]
                for k in range(self.rank)]  # fmt: skip
-
-        def of(level: str, order: Iterable[int]) -> list[DimDigit]:
-            return [digit for k in order for name, digit in own[k] if name == level]
-
-        order = self.order[::-1] or range(self.rank)
-        axes = (("warp", self.sg_layout), ("lane", self.lane_layout))
-        found = {name: of(name, order) for name, given in axes if given}
-        levels = ("unit", "instruction", "round", "element")
-        found["register"] = [x for name in levels for x in of(name, range(self.rank))]
-        return found
+        order, in_order = self.order[::-1] or range(self.rank), range(self.rank)
+        axes = [("warp", ["warp"], order)] if self.sg_layout else []
+        axes += [("lane", ["lane"], order)] if self.lane_layout else []
+        axes.append(("register", ["unit", "instruction", "round", "element"], in_order))
+        found = (
+            Axis(name, tuple(x for each in levels for k in dims for at, x in own[k] if at == each))
+            for name, levels, dims in axes
+        )
+        return FragmentLayout(str(self), shape, tuple(found))
 
     def _cut(
         self, k: int, dim: int | None, shape: tuple[int, ...]
@@ -347,21 +346,14 @@ class XegpuLayout(Layout):
         require_rank(sizes, self.rank - len(self.sliced), str(self))
         if 0 in sizes:
             return Recipe(sizes, (), 0)
-        axes = self._axes(sizes)
-        used = [[digit for digit in digits if digit.radix != 1] for digits in axes.values()]
-        cut = {digit.dim for digits in used for digit in digits}
-        used[-1] += [DimDigit(dim, 1, 1) for dim in range(len(sizes)) if dim not in cut]
-        return recipe_of_axes(sizes, used, tuple(axes))
+        return self._fragment(sizes).recipe(sizes)
 
     def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
         """Return the place counted through subgroups, lanes and registers, of the first holder."""
-        offset, sizes = AffineExpr((), 0), known(tuple(shape))
-        for digits in self._axes(sizes).values() if 0 not in sizes else ():
-            for dim, unit, radix, *_ in digits:
-                offset = offset * radix
-                if dim is not None:
-                    offset += coordinates[dim] // unit % radix
-        return offset
+        sizes = known(tuple(shape))
+        if 0 in sizes:
+            return AffineExpr((), 0)
+        return self._fragment(sizes).reference(coordinates, sizes)
 
     def by_document(
         self, coordinate: Sequence[int], shape: Sequence[int], /
