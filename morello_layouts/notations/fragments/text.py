@@ -42,11 +42,13 @@ _EXAMPLE: Final = (
 )
 # Parts of names that change the arithmetic, and not the fragments.
 _IGNORED: Final = regex(
-    r"_(?:SATURATE|ANDPOPC|XORPOPC)\b|_|<[^<>]*>|::(?:GMMA|BLOCKSCALED)::(?!SPARSE)(?:(?:MMA|SM\d+)(?=_))?"
+    r"\bcute::|_(?:SATURATE|ANDPOPC|XORPOPC)\b|_|<[^<>]*>|::(?:GMMA|BLOCKSCALED)::(?!SPARSE)(?:(?:MMA|SM\d+)(?=_))?"
     r"|\.(?:satfinite|block_scale|kind::\w+|scale_vec::\w+|(?:and|xor)\.popc|ue8m0|ue4m3)\b"
     r"|\.(?:shared(?:::cta)?|pack::16b|unpack::16b)\b|(?<=gfx1[12])\w\w\b|\bgfx9\w+\s+",
     re.IGNORECASE,
 )
+# Keys of copies of which no lane of a warp has a part.
+_MOVES: Final = regex(r"sm\d+(?:tma|bulkcopy|cpasync|utccp|(?:load|store)256bit)|tcgen05\.cp\b")
 _WORDS: Final = regex(r"\s*((?:(?:gfx|[sz]vl)\w+\s+(?:e\d+\s+)?)?\S*)\s*(\S*)\s*(\S*)\s*")
 _OVER: Final = regex(r"(.*?)\bover\b", re.DOTALL)
 _SHAPE: Final = regex(r"\s*(\d+(?:\s*x\s*\d+)*)\s*")
@@ -118,6 +120,11 @@ def _names() -> tuple[list[str], list[str]]:
 
 
 def _unknown(name: str, written: str, text: str, at: Sequence[int]) -> ParseError:
+    if _MOVES.match(name):
+        what = f"{shown(written)} has no operand in the registers of lanes"
+        why = "it moves bytes from one memory to another, or a thread's own"
+        fix = "give the layout in that memory"
+        return ParseError(what, why, fix, text=text, position=at[0])
     keys, names = _names()
     near = bisect_left(keys, name)
     length = max(len(commonprefix([name, each])) for each in keys[max(0, near - 1) : near + 1])  # noqa: RUF071  of words

@@ -108,7 +108,7 @@ def test_amd_calculator(row: dict[str, Any]) -> None:
 
 SPELLINGS = [
     ("v_mfma_f32_32x32x8_f16 A", "V_MFMA_F32_32X32X8F16 A"),
-    ("SM80_16x8x32_S32S8S8S32_TN B", "SM80_16x8x32_S32S8S8S32_TN_SATURATE B"),
+    ("SM80_16x8x32_S32S8S8S32_TN B", "cute::SM80_16x8x32_S32S8S8S32_TN_SATURATE B"),
     (
         "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 A",
         "mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s8.s8.s32 A",
