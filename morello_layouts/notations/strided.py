@@ -451,10 +451,9 @@ def slice_dim(
     sizes = _sizes(layout)
     require_inside(dim, len(sizes), dim, dim)
     kept = range(sizes[dim])[slice(start, stop, step)]
-    first = kept.start if len(kept) else 0
     shape, strides = list(sizes), list(layout.strides)
     shape[dim], strides[dim] = len(kept), strides[dim] * step
-    offset = layout.offset + layout.strides[dim] * first
+    offset = layout.offset + layout.strides[dim] * kept.start
     return replace(layout, strides=tuple(strides), offset=offset, shape=tuple(shape))
 
 
@@ -482,18 +481,22 @@ def expand(layout: StridedLayout, shape: Sequence[int]) -> StridedLayout:
     >>> print(expand(StridedLayout((1, 1), shape=(4, 1)), (2, 4, 3)))
     strided<[0, 1, 0]>
     """
-    while len(layout.strides) < len(shape):
-        layout = unsqueeze(layout, 0)
     sizes, strides = _sizes(layout), list(layout.strides)
-    for k, (n, m) in enumerate(zip(sizes, shape, strict=True)):
+    count = max(len(shape) - len(sizes), 0)  # of new dimensions
+    for k, (n, m) in enumerate(zip(sizes, shape[count:], strict=True)):
         if n not in (1, m):
             raise UnsupportedError(
-                f"expand: expected size {n} or 1 of dimension {k}, got {m}",
+                f"expand: expected size {n} or 1 of dimension {k + count}, got {m}",
                 "only dimensions of size 1 are repeated",
                 f"give ({', '.join(map(str, sizes))}) with other numbers in place of 1",
             )
         strides[k] = strides[k] if n == m else 0
-    return replace(layout, strides=tuple(strides), shape=tuple(shape))
+    found = replace(layout, strides=tuple(strides), shape=tuple(shape[count:]))
+    for m in reversed(shape[:count]):
+        found = unsqueeze(found, 0)
+        step = found.strides[0] if m == 1 and sizes else 0
+        found = replace(found, strides=(step, *found.strides[1:]), shape=(m, *_sizes(found)[1:]))
+    return found
 
 
 def _sizes(layout: StridedLayout) -> tuple[int, ...]:

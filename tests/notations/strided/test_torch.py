@@ -65,3 +65,13 @@ def test_memory_formats(row: dict[str, Any]) -> None:
         "contiguous_format": row["is_contiguous"],
         "channels_last": row["is_channels_last"],
     }
+
+
+def test_dimensions_of_one_or_no_element_have_pytorchs_strides() -> None:
+    """``torch.arange(3).unsqueeze(0).expand(1, 3, 3)``, a number's ``expand``, empty slices."""
+    rows = StridedLayout((3, 1), 0, (1, 3))
+    assert expand(rows, (1, 3, 3)).strides == (0, 0, 1)
+    assert expand(rows, (1, 1, 3)).strides == (3, 3, 1)
+    assert expand(StridedLayout((), 0, ()), (1, 2, 1)).strides == (0, 0, 0)
+    empty = slice_dim(StridedLayout((3, 1), 0, (2, 3)), 1, 2, 1, 2)
+    assert (empty.shape, empty.strides, empty.offset) == ((2, 0), (3, 2), 2)
