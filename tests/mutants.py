@@ -483,7 +483,7 @@ def listed() -> dict[str, Any]:
 
 
 def of_entry(entry: dict[str, Any]) -> tuple[Mutant, str] | None:
-    """Return the mutant that an entry of the list means, None if its code is no longer there."""
+    """Return the mutant that an entry of the list means, None if its code has gone."""
     file = PACKAGE / entry["module"]
     every = mutants(entry["module"], file.read_text("utf-8")) if file.exists() else []
     return next((x for x in every if x[0].same(entry)), None)

@@ -67,7 +67,7 @@ def sizes_without_changes(
         if zero is None:
             hard.append((by, unreached))
         elif any(isinstance(atom, Quotient) for atom in _atoms(by)):
-            # What is left, in inequalities: ISL's equations of quotients are nested.
+            # The rest, in inequalities: ISL's equations of quotients are nested.
             equal = equal.subtract(space.sizes.subtract(unreached).subtract(zero).coalesce())
         else:
             equal = equal.intersect(unreached.union(zero))

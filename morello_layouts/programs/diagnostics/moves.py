@@ -191,7 +191,7 @@ def _proof(
             "correct one of the shapes",
         )
     if 0 in x.dims and 0 in y.dims:
-        return True, "same", lambda: "there are no elements"
+        return True, "same", lambda: "the arrays are empty"
     if opcode != "transpose" and one == other:
         return True, "same", lambda: "the layouts are the same"
     how: tuple[int, ...] | Literal["any", "row-major"] = "row-major"

@@ -92,7 +92,7 @@ def kept_warm(compiler: Compiler) -> Iterator[Compiler]:
         return
     if compiler.command and shutil.which(compiler.command[0]) is None:
         raise LayoutError(
-            "the TPU compiler does not start: there is no such program",
+            "the TPU compiler does not start: its program was not found",
             f"its command is {compiler.command[0]}",
             "give the path of a program, or leave the compiler out for that of libtpu",
         )
